@@ -1,0 +1,214 @@
+"""params.yaml as types. Everything here can change a result; what cannot is in docmemo/settings.py."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from docmemo.errors import ConfigError
+
+
+class Section(BaseModel):
+    """Base of the sections: an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DatasetParams(Section):
+    """Which documents and questions."""
+
+    root: str = Field("data/sample", description="Folder of the dataset, relative to the project or absolute.")
+    format: Literal["sample", "folder", "mmlongbench"] = Field("sample", description="How the folder is laid out.")
+    questions: str | None = Field(
+        None, description="Questions file inside the root; null means the format's own (folder: none is fine)."
+    )
+    limit: int | None = Field(None, ge=1, description="Only the first N documents by name; null means all.")
+
+
+class OcrParams(Section):
+    """Text of pages that have no text layer."""
+
+    backend: Literal["rapidocr", "none"] = Field("rapidocr", description="Engine; none leaves such pages without text.")
+    min_chars: int = Field(30, ge=0, description="Pages with fewer characters in their text layer are read by OCR.")
+    max_side: int = Field(1280, ge=320, description="Long side in pixels of the picture given to OCR.")
+    min_confidence: float = Field(0.5, ge=0, le=1, description="Lines read with less confidence are dropped.")
+
+
+class RenderParams(Section):
+    """Page images and text."""
+
+    dpi: int = Field(144, ge=36, le=600, description="Resolution of page images.")
+    max_side: int = Field(2800, ge=320, description="Long side in pixels no page image exceeds, whatever the dpi.")
+    jpeg_quality: int = Field(80, ge=30, le=95, description="JPEG quality of page images.")
+    ocr: OcrParams = Field(default_factory=OcrParams, description="Text of pages without a text layer.")
+
+
+class LayoutParams(Section):
+    """Regions (tables, figures, headings, captions) and crops."""
+
+    backend: Literal["pymupdf"] = Field("pymupdf", description="Layout analyser.")
+    crop_long_side: int = Field(1500, ge=200, description="Long side of a crop in pixels (paper: 1500).")
+    crop_max_dpi: int = Field(300, ge=72, description="Crops of vector content are rendered at no more than this.")
+    crop_padding: float = Field(8.0, ge=0, description="Points added around a region, since rules get clipped.")
+    min_area: float = Field(0.01, ge=0, le=1, description="Smaller figures (fraction of the page) are dropped.")
+    jpeg_quality: int = Field(80, ge=30, le=95, description="JPEG quality of crops.")
+
+
+class EmbedParams(Section):
+    """Page representations for retrieval."""
+
+    backend: Literal["lexical"] = Field("lexical", description="Page encoder.")
+    window_tokens: int = Field(120, ge=10, description="Length of the windows scored inside a page, in terms.")
+    window_stride: int = Field(60, ge=1, description="Step between windows, in terms.")
+
+
+class SummarizeParams(Section):
+    """A summary a page."""
+
+    backend: Literal["extractive"] = Field("extractive", description="Summariser.")
+    sentences: int = Field(3, ge=1, le=20, description="Key sentences a page.")
+    max_chars: int = Field(600, ge=50, description="Longest summary in characters.")
+    keywords: int = Field(8, ge=0, description="Keywords a page.")
+
+
+class SchemaParams(Section):
+    """Schema memory."""
+
+    backend: Literal["structural"] = Field("structural", description="From outline, headings and captions.")
+    max_sections: int = Field(120, ge=1, description="Most sections kept for one document.")
+
+
+class RetrievalParams(Section):
+    """How pages are scored against a query. Weights multiply z-scores over the pages in scope."""
+
+    k1: float = Field(1.2, gt=0, description="BM25 term saturation.")
+    b: float = Field(0.75, ge=0, le=1, description="BM25 length normalisation.")
+    page_weight: float = Field(0.5, ge=0, description="Weight of BM25 over whole pages.")
+    window_weight: float = Field(0.5, ge=0, description="Weight of BM25 of a page's best window.")
+    bigram_weight: float = Field(0.3, ge=0, description="Weight of BM25 over bigrams.")
+    reference_weight: float = Field(4.0, ge=0, description="Added to pages the query names outright.")
+
+
+class LoopParams(Section):
+    """The rounds."""
+
+    rounds: int = Field(3, ge=1, le=10, description="T, the most rounds a question gets (paper: 3).")
+    candidates: int = Field(20, ge=1, description="K, pages handed to the reranker each round.")
+    reranked: int = Field(5, ge=1, description="m, pages the reranker may keep each round.")
+    evidence: int = Field(5, ge=1, description="n, pages the reader reads each round.")
+    crops: int = Field(5, ge=0, description="Most crops of tables and figures shown each round (paper: 5).")
+    force_rounds: bool = Field(False, description="Run all rounds whatever the reader says; for recall curves only.")
+
+
+class AnswerParams(Section):
+    """Who reranks and who reads."""
+
+    reader: str = Field(
+        "embedded", description="Reader: embedded, or package.module:attribute of one's own factory."
+    )
+    reranker: str = Field("embedded", description="Reranker: embedded, or package.module:attribute.")
+    clear_margin: float = Field(
+        2.0, ge=0, description="Embedded reader: stop when the top page leads by this many standard deviations."
+    )
+    query_terms: int = Field(4, ge=0, description="Embedded reader: terms added to the next round's query.")
+    snippets: int = Field(3, ge=1, description="Highlighted snippets a page.")
+    seed: int = Field(0, ge=0, description="Seed of everything drawn at random.")
+
+
+class JudgeParams(Section):
+    """How answers are scored."""
+
+    backend: Literal["rule"] = Field("rule", description="The benchmark's official rule.")
+    scorer: Literal["auto", "mmlongbench"] = Field("auto", description="Which rule; auto takes the dataset's own.")
+
+
+class ReportParams(Section):
+    """Tables and the page."""
+
+    thumbnail_width: int = Field(180, ge=40, le=800, description="Width of page thumbnails in pixels.")
+    max_questions: int = Field(400, ge=0, description="Questions shown in report.html; all are in questions.csv.")
+    pages_per_question: int = Field(5, ge=1, le=20, description="Pages shown for each question.")
+
+
+class Params(Section):
+    """All of params.yaml."""
+
+    dataset: DatasetParams = Field(default_factory=DatasetParams, description="Documents and questions.")
+    render: RenderParams = Field(default_factory=RenderParams, description="Page images and text.")
+    layout: LayoutParams = Field(default_factory=LayoutParams, description="Regions and crops.")
+    embed: EmbedParams = Field(default_factory=EmbedParams, description="Page representations.")
+    summarize: SummarizeParams = Field(default_factory=SummarizeParams, description="Page summaries.")
+    schema_: SchemaParams = Field(default_factory=SchemaParams, alias="schema", description="Schema memory.")
+    retrieval: RetrievalParams = Field(default_factory=RetrievalParams, description="Page scores.")
+    loop: LoopParams = Field(default_factory=LoopParams, description="Rounds.")
+    answer: AnswerParams = Field(default_factory=AnswerParams, description="Reader and reranker.")
+    judge: JudgeParams = Field(default_factory=JudgeParams, description="Scoring.")
+    report: ReportParams = Field(default_factory=ReportParams, description="Tables and the page.")
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+def _model_at(path: tuple[Any, ...]) -> type[BaseModel] | None:
+    """The section class that the keys in `path` lead to."""
+    model: type[BaseModel] = Params
+    for key in path:
+        fields = {f.alias or name: f for name, f in model.model_fields.items()}
+        if key not in fields:
+            return None
+        kind = fields[key].annotation
+        options = [kind, *get_args(kind)]
+        nested = [o for o in options if isinstance(o, type) and issubclass(o, BaseModel)]
+        if not nested:
+            return None
+        model = nested[0]
+    return model
+
+
+def _explain(error: ValidationError, source: str) -> str:
+    lines = []
+    for item in error.errors():
+        where = ".".join(str(part) for part in item["loc"]) or "(top level)"
+        if item["type"] == "extra_forbidden":
+            model = _model_at(tuple(item["loc"][:-1]))
+            known = sorted(f.alias or n for n, f in model.model_fields.items()) if model else []
+            near = difflib.get_close_matches(str(item["loc"][-1]), known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            lines.append(f"{where}: unknown key.{hint} Known keys here: {', '.join(known)}.")
+        else:
+            lines.append(f"{where}: {item['msg']} (got {item['input']!r}).")
+    return f"{source} is not valid:\n  " + "\n  ".join(lines)
+
+
+def parse_params(values: Any, source: str = "params.yaml") -> Params:
+    """Validate a mapping.
+
+    Raises:
+        ConfigError: naming every wrong key or value; unknown keys are answered with the known ones.
+    """
+    if values is None:
+        values = {}
+    if not isinstance(values, dict):
+        raise ConfigError(f"{source} must be a mapping of sections, not {type(values).__name__}.")
+    try:
+        return Params.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, source), remedy="Correct these entries and run again.") from error
+
+
+def load_params(path: Path = Path("params.yaml")) -> Params:
+    """Read and validate a params file.
+
+    Raises:
+        ConfigError: if it is missing, not YAML, or not valid.
+    """
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path} does not exist.", remedy="Run from the project's root folder.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not readable YAML: {error}.") from error
+    return parse_params(values, str(path))

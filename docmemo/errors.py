@@ -1,0 +1,108 @@
+"""The error tree. Every class says whether a retry can help and what the person in front of it can do."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from docmemo.usage import Usage
+
+
+class DocMemoError(Exception):
+    """Base of every error this project raises on purpose.
+
+    Attributes:
+        retryable: whether the same work may succeed if simply tried again.
+        exit_code: the process exit status a command ends with when this error reaches it.
+        remedy: one sentence that tells the user what to do; may be empty.
+        usage: what was spent on models before the error.
+    """
+
+    retryable: ClassVar[bool] = False
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, *, remedy: str = "", usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+        self.usage = usage if usage is not None else Usage()
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".strip()
+
+
+class ConfigError(DocMemoError):
+    """params.yaml, a preset or a setting is wrong."""
+
+
+class DatasetError(DocMemoError):
+    """A dataset cannot be read: missing folder, malformed questions, duplicate ids, unknown documents."""
+
+
+class ModelLockError(DocMemoError):
+    """models.lock.json is missing, incomplete or differs from what would run."""
+
+
+class ArtifactError(DocMemoError):
+    """A file of an earlier stage is missing or not what it should be."""
+
+
+class BusyError(DocMemoError):
+    """Another process works on the same output."""
+
+    exit_code = 75
+
+
+class DocumentError(DocMemoError):
+    """One document cannot be used. It is recorded with its reason; the run goes on."""
+
+
+class PasswordProtectedError(DocumentError):
+    """The document needs a password to be opened."""
+
+
+class EmptyDocumentError(DocumentError):
+    """The document has no pages."""
+
+
+class UnreadableDocumentError(DocumentError):
+    """The file is damaged, truncated or not a document at all."""
+
+
+class DocumentChangedError(DocumentError):
+    """The file's bytes are no longer those the manifest recorded."""
+
+
+class PageError(DocMemoError):
+    """One page cannot be processed. It is recorded with its reason; the document goes on without it."""
+
+
+class PageTimeoutError(PageError):
+    """A page took longer than its limit; never stored, so a later run tries it again."""
+
+    retryable = True
+
+
+class WorkerDiedError(PageError):
+    """The worker process ended while it held this page; never stored, so a later run tries it again."""
+
+    retryable = True
+
+
+class ModelError(DocMemoError):
+    """A model call failed."""
+
+
+class ModelUnavailableError(ModelError):
+    """The model or its server could not be reached or was overloaded; trying again may help."""
+
+    retryable = True
+
+
+class ModelResponseError(ModelError):
+    """The model answered outside the agreed format."""
+
+
+class IncompleteRunError(DocMemoError):
+    """Some questions ended in a retryable failure, so the stage must not be taken as finished."""
+
+    exit_code = 3

@@ -1,0 +1,55 @@
+"""What a per-document offline step is: a pure function of a document, parameters and model versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from docmemo.pipeline.pool import WorkPool
+from docmemo.types import Document
+
+
+@dataclass(frozen=True)
+class Job:
+    """One document's work for one step."""
+
+    document: Document
+    source: Path
+    """The PDF file, or the folder of page images."""
+    inputs: Mapping[str, Path]
+    """Artifacts of the steps it needs, by step name."""
+
+
+@dataclass
+class StepResult:
+    """What happened while an artifact was written."""
+
+    failures: dict[int, str] = field(default_factory=dict)
+    """Page to the reason why it is missing from the artifact."""
+    storable: bool = True
+    """False when a timeout or a worker's death left a hole, so that the result must not be reused."""
+
+
+class Step(Protocol):
+    """One offline stage. Implementations are small frozen objects built from params and the model lock."""
+
+    name: str
+    """Stage name, e.g. "render"."""
+    suffix: str
+    """Ending of its artifacts, e.g. ".pages.zip"."""
+    needs: tuple[str, ...]
+    """Names of the steps whose artifacts it reads."""
+    modules: tuple[str, ...]
+    """Modules whose code decides the result (their digest is part of the key)."""
+
+    def key(self, job: Job) -> Mapping[str, Any]:
+        """Everything but the code that decides the result: document digest or upstream content, params, models."""
+
+    def compute(self, job: Job, target: Path, pool: WorkPool) -> StepResult:
+        """Write the artifact to `target` (a temporary path).
+
+        Raises:
+            DocumentError: if the document as a whole cannot be processed.
+        """

@@ -1,0 +1,57 @@
+"""Environment settings: everything that cannot change a result (places, speed, patience)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def _default_home() -> Path:
+    return Path(platformdirs.user_cache_dir("docmemo"))
+
+
+class Settings(BaseSettings):
+    """Read from DOCMEMO_* environment variables."""
+
+    model_config = SettingsConfigDict(env_prefix="DOCMEMO_", extra="ignore")
+
+    home: Path = Field(default_factory=_default_home)
+    """Where the content-addressed store, the journals and locks live, shared by all checkouts."""
+    workers: int = Field(default_factory=lambda: max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)), ge=1)
+    """Worker processes for rendering, OCR and layout."""
+    page_timeout: float = Field(default=120.0, gt=0)
+    """Seconds one page may take before its worker is stopped and the page recorded as failed."""
+    concurrency: int = Field(default=8, ge=1)
+    """Questions answered at once."""
+    attempts: int = Field(default=4, ge=1)
+    """Tries of a question before a retryable error is recorded as its failure."""
+    retry_wait: float = Field(default=2.0, ge=0)
+    """Seconds before the first retry; doubles each time, with jitter."""
+    accept_failures: bool = False
+    """Let `answer` and `judge` finish although questions failed in a retryable way."""
+    state: Path = Path(".docmemo")
+    """The project's own state folder (Prefect's database); relative to the working directory."""
+
+    @property
+    def store_dir(self) -> Path:
+        """Finished artifacts by key."""
+        return (self.home / "store").absolute()
+
+    @property
+    def journal_dir(self) -> Path:
+        """SQLite journals of questions and judgements."""
+        return (self.home / "journal").absolute()
+
+    @property
+    def lock_dir(self) -> Path:
+        """Lock files, one per output."""
+        return (self.home / "locks").absolute()
+
+
+def load_settings() -> Settings:
+    """Settings from the environment, read anew at each call."""
+    return Settings()
