@@ -44,7 +44,9 @@ def write_atomic(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def write_archive(target: Path | io.BytesIO, header_name: str, header: BaseModel, members: Iterable[tuple[str, bytes]]) -> None:
+def write_archive(
+    target: Path | io.BytesIO, header_name: str, header: BaseModel, members: Iterable[tuple[str, bytes]]
+) -> None:
     """Write a ZIP archive: `header` as deflated JSON, then the members stored as they are, in the order given."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
         info = zipfile.ZipInfo(header_name, _EPOCH)
@@ -64,7 +66,9 @@ def read_member(path: Path, name: str) -> bytes:
         with zipfile.ZipFile(path) as archive:
             return archive.read(name)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise ArtifactError(f"{path} has no readable member {name!r}: {error}.", remedy="Run `dvc repro`.") from error
+        raise ArtifactError(
+            f"{path} has no readable member {name!r}: {error}.", remedy="Run `dvc repro`."
+        ) from error
 
 
 def _parse(model: type[M], data: bytes | str, where: str) -> M:

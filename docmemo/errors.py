@@ -72,6 +72,10 @@ class DocumentChangedError(DocumentError):
     """The file's bytes are no longer those the manifest recorded."""
 
 
+class AccessDeniedError(DocMemoError):
+    """The asker's labels do not allow the document."""
+
+
 class PageError(DocMemoError):
     """One page cannot be processed. It is recorded with its reason; the document goes on without it."""
 

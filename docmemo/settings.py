@@ -21,7 +21,12 @@ class Settings(BaseSettings):
 
     home: Path = Field(default_factory=_default_home)
     """Where the content-addressed store, the journals and locks live, shared by all checkouts."""
-    workers: int = Field(default_factory=lambda: max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)), ge=1)
+    workers: int = Field(
+        default_factory=lambda: max(
+            1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+        ),
+        ge=1,
+    )
     """Worker processes for rendering, OCR and layout."""
     page_timeout: float = Field(default=120.0, gt=0)
     """Seconds one page may take before its worker is stopped and the page recorded as failed."""

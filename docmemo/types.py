@@ -64,6 +64,16 @@ class Question(Record):
     quirks: list[str] = Field(default_factory=list)
     """What is odd about this row of the dataset, e.g. "evidence page 0"."""
 
+    def without_gold(self) -> Question:
+        """The question as a system may see it: nothing that gives the answer or its place away."""
+        return Question(
+            question_id=self.question_id,
+            doc_id=self.doc_id,
+            question=self.question,
+            page_window=self.page_window,
+            access_labels=self.access_labels,
+        )
+
 
 class Line(Record):
     """One line of text on a page."""

@@ -1,0 +1,171 @@
+"""The number printed on each page, found by consistency: within a run of pages, index minus number is constant."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from docmemo.types import Line, Page
+
+_MARGIN = 0.13
+"""Share of the page's height at the top and at the bottom where page numbers stand."""
+
+_MAX_GAP = 12
+"""Pages without a number between two numbered ones that still belong to one run."""
+
+_ROMAN = re.compile(r"m{0,3}(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})$")
+_ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
+_EDGE = " \t-–—‒―|·•∙●■►▪~*_.,:;/\\()[]{}<>«»‹›"
+_WORD = (
+    r"(?:page|pages|pg|p|slide|folio|seite|s|pagina|página|pág|pag|sida|side|sivu|strona|str|sayfa|oldal|strana|"
+    r"стр|страница|σελίδα|صفحة|عمود|עמוד)"
+)
+_NUMBER = r"(?P<n>[a-z]{0,2}[-–.]?\d{1,4}|[ivxlcdm]{1,8})"
+_NAMED = re.compile(
+    rf"(?:^|[\s|·•–—-]){_WORD}\.?\s*{_NUMBER}(?:\s*(?:of|/|von|de|di|van|av|af|z|из|sur)\s*\d+)?(?=$|[\s|·•–—.,-])",
+    re.I,
+)
+_OF = re.compile(r"^\s*(?P<n>\d{1,4})\s*(?:of|/|von|sur|из)\s*(?P<total>\d{1,4})\s*$", re.I)
+_EAST = re.compile(r"第\s*(?P<n>\d{1,4})\s*[页頁]|(?P<m>\d{1,4})\s*(?:페이지|ページ|쪽)")
+_ARABIC = re.compile(r"^\d{1,4}$")
+_PREFIXED = re.compile(r"^(?P<prefix>[A-Z]{1,2}[-–.]?|\d{1,2}[-–])(?P<n>\d{1,3})$")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """One possible page number. Those with equal `series` and `offset` support each other."""
+
+    series: str
+    value: int
+    text: str
+    weight: float
+
+
+def roman_value(text: str) -> int:
+    """Value of a well-formed Roman numeral in any case; 0 for anything else."""
+    lower = text.lower()
+    if not lower or not _ROMAN.match(lower):
+        return 0
+    values = [_ROMAN_VALUES[c] for c in lower]
+    return sum(-v if v < after else v for v, after in zip(values, [*values[1:], 0], strict=True))
+
+
+def to_roman(value: int) -> str:
+    """Lower-case Roman numeral of 1..3999."""
+    out = ""
+    for n, numeral in (
+        (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
+        (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+    ):  # fmt: skip
+        out += numeral * (value // n)
+        value %= n
+    return out
+
+
+def _read(token: str, weight: float) -> _Found | None:
+    token = token.strip(_EDGE)
+    if _ARABIC.match(token):
+        value = int(token)
+        return _Found("arabic", value, str(value), weight) if value > 0 else None
+    if match := _PREFIXED.match(token):
+        value = int(match["n"])
+        return _Found(match["prefix"], value, token, weight) if value > 0 else None
+    if token.islower() or token.isupper():
+        value = roman_value(token)
+        if 0 < value < 400:
+            return _Found("ROMAN" if token.isupper() else "roman", value, token, weight)
+    return None
+
+
+def _candidates(line: Line) -> Iterator[_Found]:
+    text = line.text.strip()
+    if len(text) > 160:
+        return
+    if whole := _read(text, 1.0):
+        yield whole
+        return
+    for pattern in (_OF, _NAMED, _EAST):
+        if match := pattern.search(text):
+            token = next(g for g in (match.groupdict().get(k) for k in ("n", "m")) if g)
+            if found := _read(token, 2.0):
+                yield found
+                return
+    tokens = text.split()
+    if len(tokens) >= 2:
+        for token in (tokens[0], tokens[-1]):
+            # a Roman numeral inside a running title is a word ("I", "mix", "Part V"), not a page number
+            if (found := _read(token, 0.6)) and found.series.lower() != "roman":
+                yield found
+
+
+def _margin_lines(page: Page) -> list[Line]:
+    inside = []
+    for line in page.lines:
+        middle = (line.bbox[1] + line.bbox[3]) / 2
+        if middle < _MARGIN or middle > 1 - _MARGIN:
+            inside.append(line)
+    if len(inside) > 12:  # dense page: only what is outermost
+        inside.sort(key=lambda li: min(li.bbox[1], 1 - li.bbox[3]))
+        inside = inside[:12]
+    return inside
+
+
+def _runs(indices: Sequence[int]) -> Iterator[list[int]]:
+    """Sorted page indices split where more than `_MAX_GAP` pages lie between."""
+    run: list[int] = []
+    for index in indices:
+        if run and index - run[-1] > _MAX_GAP + 1:
+            yield run
+            run = []
+        run.append(index)
+    if run:
+        yield run
+
+
+def _write(series: str, value: int) -> str:
+    if series == "arabic":
+        return str(value)
+    if series in ("roman", "ROMAN"):
+        roman = to_roman(value)
+        return roman.upper() if series == "ROMAN" else roman
+    return f"{series}{value}"
+
+
+def printed_numbers(pages: Sequence[Page]) -> list[str]:
+    """The number printed on each page, in the pages' order; '' where it could not be read.
+
+    Every number-like token in the margins is a candidate. Candidates of one series (Arabic, Roman, or one prefix
+    such as "A-") whose value grows with the page index form a run; the best supported runs win. Years, section and
+    table numbers do not grow with the index, so they find no support. Pages between two of a run get their number
+    although it was not found on them. With fewer than three pages in support only "Page 2 of 9" forms count.
+    """
+    groups: dict[tuple[str, int], dict[int, _Found]] = defaultdict(dict)
+    for index, page in enumerate(pages):
+        for line in _margin_lines(page):
+            for found in _candidates(line):
+                slot = groups[found.series, index - found.value]
+                if index not in slot or slot[index].weight < found.weight:
+                    slot[index] = found
+    runs = []
+    for (series, offset), members in groups.items():
+        for run in _runs(sorted(members)):
+            support = sum(members[i].weight for i in run)
+            density = len(run) / (run[-1] - run[0] + 1)
+            if support >= 2.0 and (len(run) >= 3 or support >= 2 * len(run)) and density >= 0.25:
+                runs.append((support, series, offset, run))
+    runs.sort(key=lambda r: (-r[0], r[1], r[2], r[3][0]))
+    numbers = [""] * len(pages)
+    for _, series, offset, run in runs:
+        free = [i for i in run if not numbers[i]]
+        if len(free) * 2 < len(run) or (len(free) < len(run) and len(free) < 3):
+            continue  # mostly explained by a better run already
+        for i in free:
+            numbers[i] = groups[series, offset][i].text
+        for left, right in pairwise(free):
+            if not any(numbers[left + 1 : right]):
+                for i in range(left + 1, right):
+                    numbers[i] = _write(series, i - offset)
+    return numbers

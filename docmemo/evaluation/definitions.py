@@ -1,0 +1,54 @@
+"""What every printed figure means, in words: the one table the report and the terminal quote from."""
+
+from __future__ import annotations
+
+DEFINITIONS: dict[str, str] = {
+    "n_questions": "Questions of the dataset, whatever became of them.",
+    "n_answered": "Questions that ran to the end: an answer, or the verdict 'not answerable'. The rest failed.",
+    "n_failed": "Questions with an error or without any record. Neither an answer nor 'not answerable'.",
+    "n_unscored": "Questions that ran to the end but have no rule score (no gold answer, or judging failed). "
+    "In no accuracy and no F1.",
+    "n_documents": "Documents of the dataset, usable or not.",
+    "n_documents_failed": "Documents that could not be used, each with its reason.",
+    "accuracy.rule": "Mean score by the benchmark's rule (0 to 1 a question) over all questions with a gold "
+    "answer; a failed question counts 0, an unscored one is left out.",
+    "accuracy.judge": "Share an LLM judge calls correct, over questions with a verdict; a failed question "
+    "counts 0. Empty without a judge.",
+    "f1.rule": "Generalized F1 of MMLongBench-Doc: harmonic mean of (scores of answerable questions / number "
+    "of answerable questions) and (the same scores / number of questions given an answer other than "
+    "'not answerable'). A failed question counts as answerable but not as answered.",
+    "retrieval.recall_at_k": "Mean share of a question's gold pages among the k best of the first round's "
+    "ranking, over questions with gold pages. A gold page the document lacks is missed; a failed question "
+    "has what it ranked before it failed.",
+    "retrieval.all_hit_at_k": "Share of the same questions with every gold page among the k best.",
+    "evidence.recall_at_round": "Mean share of a question's gold pages among all pages read up to that round, "
+    "over questions with gold pages. A question that stopped early keeps its pages (natural stop).",
+    "evidence.all_hit_at_round": "Share of the same questions with every gold page read up to that round.",
+    "evidence.forced": "The same when every question had to run all rounds (force_rounds); natural-stop "
+    "figures are then unknown.",
+    "evidence.reached": "The same over only those questions that ran the round (rounds.csv).",
+    "feedback.useful_precision": "Gold pages among the pages the reader called useful, pooled over rounds.",
+    "feedback.useful_recall": "Pages called useful among the gold pages it read, pooled over rounds.",
+    "feedback.irrelevant_precision": "Pages that are not gold among those it called irrelevant, pooled.",
+    "feedback.irrelevant_recall": "Pages called irrelevant among the pages it read that are not gold, pooled.",
+    "feedback.gold_called_irrelevant": "Times the reader called a gold page irrelevant.",
+    "rounds.mean": "Rounds a question, over questions that did not fail.",
+    "page_reads.mean": "Pages read a question, a page read again counting again; questions not failed.",
+    "distinct_pages.mean": "Different pages read a question; questions not failed.",
+    "calls": "Requests to language models, failed ones included. Offline: preparing documents; online: "
+    "answering (judging is in neither).",
+    "tokens": "Input and output tokens of these requests.",
+    "seconds": "Working time, offline and online, summed over documents or questions. Empty is unknown.",
+    "cost_usd": "US dollars for these requests. Empty is unknown, which is not 0.",
+    "by_evidence_source": "Slices by what the gold evidence is (text, layout, table, chart, figure); a "
+    "question with several counts in each.",
+    "by_doc_type": "Slices by the benchmark's type of document.",
+    "by_answer_format": "Slices by the format of the gold answer.",
+    "by_text_layer": "Slices by document: scanned when more than half of its pages have no text layer.",
+    "single_page": "Answerable questions with exactly one gold page.",
+    "multi_page": "Answerable questions with two or more gold pages.",
+    "unanswerable": "Questions whose gold answer is that there is none. F1 does not exist here.",
+    "interval": "95% interval over documents: leave-one-document-out variance, t on the logit scale; none "
+    "below 10 documents ('too few documents').",
+}
+"""Key in metrics/scores.json (or its pattern) to the definition."""

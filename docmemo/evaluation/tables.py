@@ -1,0 +1,180 @@
+"""The small files beside metrics/scores.json: CSVs for plots and comparisons, and provenance. No text of anyone's."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+from docmemo.evaluation import retrieval_metrics as metrics
+from docmemo.evaluation.aggregate import KS, Case, all_hit_until, page_interval, recall_until, rounded
+
+DIMENSIONS = ("by_evidence_source", "by_doc_type", "by_answer_format", "by_text_layer")
+SINGLE_SLICES = ("single_page", "multi_page", "unanswerable")
+
+Row = dict[str, Any]
+
+
+def to_csv(rows: Iterable[Row], columns: Sequence[str]) -> str:
+    """CSV text with a header; None is an empty cell; floats have at most 6 decimals."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _cell(row.get(key)) for key in columns} for row in rows)
+    return buffer.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, float):
+        return f"{value:.6f}".rstrip("0").rstrip(".")
+    return "" if value is None else value
+
+
+ROUND_COLUMNS = ("round", "recall", "all_hit", "n", "kind")
+
+
+def round_rows(cases: Sequence[Case], rounds: int, *, forced: bool) -> list[Row]:
+    """metrics/rounds.csv: evidence recall and all-hit of rounds 1..T, over `n` questions with gold pages.
+
+    `kind` is natural (questions that stopped keep their pages) or forced (all rounds were run whatever the
+    reader said), each over all questions, then reached (only questions that ran the round).
+    """
+    steps = range(1, rounds + 1)
+    everyone = [_round_row(cases, t, "forced" if forced else "natural") for t in steps]
+    reached = [_round_row([c for c in cases if len(c.reads) >= t], t, "reached") for t in steps]
+    return everyone + reached
+
+
+def _round_row(cases: Sequence[Case], t: int, kind: str) -> Row:
+    return {
+        "round": t,
+        "recall": page_interval(cases, recall_until(t)).value,
+        "all_hit": page_interval(cases, all_hit_until(t)).value,
+        "n": sum(bool(c.gold) for c in cases),
+        "kind": kind,
+    }
+
+
+_LIMITED = ("accuracy", "f1")
+SLICE_COLUMNS = (
+    "dimension",
+    "slice",
+    "n",
+    "n_evidence",
+    *(f"{name}{end}" for name in _LIMITED for end in ("", "_low", "_high")),
+    *(f"{name}_at_{k}" for name in ("recall", "all_hit") for k in KS),
+    *(f"evidence_{name}{end}" for name in ("recall", "all_hit") for end in ("", "_low", "_high")),
+)
+
+
+def iterate_slices(scores: Mapping[str, Any]) -> Iterable[tuple[str, str, Mapping[str, Any]]]:
+    """(dimension, slice, figures) of every slice in metrics/scores.json; dimension "pages" holds the single ones."""
+    for dimension in DIMENSIONS:
+        for name, figures in scores[dimension].items():
+            yield dimension.removeprefix("by_"), name, figures
+    for name in SINGLE_SLICES:
+        yield "pages", name, scores[name]
+
+
+def slice_rows(scores: Mapping[str, Any]) -> list[Row]:
+    """metrics/slices.csv from metrics/scores.json."""
+    rows = []
+    for dimension, name, figures in iterate_slices(scores):
+        row: Row = {"dimension": dimension, "slice": name, "n": figures["n"], "n_evidence": figures["n_evidence"]}
+        groups = [(metric, figures[metric]) for metric in _LIMITED]
+        groups += [(f"evidence_{metric}", figures["evidence"][metric]) for metric in ("recall", "all_hit")]
+        for metric, group in groups:
+            row |= {metric: group["value"], f"{metric}_low": group["low"], f"{metric}_high": group["high"]}
+        rows.append(row | figures["retrieval"])
+    return rows
+
+
+def question_columns(rounds: int) -> list[str]:
+    """Columns of metrics/questions.csv for T rounds."""
+    return [
+        *("question_id", "doc_id", "outcome", "rule_score", "judge", "unscored", "answer_format"),
+        *("gold_pages", "rounds", "pages_read"),
+        *(f"recall_at_{k}" for k in KS),
+        *(f"recall_round_{t}" for t in range(1, rounds + 1)),
+        *(f"all_hit_round_{t}" for t in range(1, rounds + 1)),
+        *("calls", "tokens"),
+    ]
+
+
+def question_rows(cases: Sequence[Case], rounds: int) -> list[Row]:
+    """metrics/questions.csv: one row a question, without any text of documents, questions or answers."""
+    return [_question_row(case, rounds) for case in cases]
+
+
+def _question_row(case: Case, rounds: int) -> Row:
+    judgement = case.judgement
+    row: Row = {
+        "question_id": case.question.question_id,
+        "doc_id": case.question.doc_id,
+        "outcome": case.answer.outcome if case.answer else "failed",
+        "rule_score": judgement.rule_score if judgement else None,
+        "judge": int(judgement.verdict.correct) if judgement and judgement.verdict else None,
+        "unscored": int(not case.failed and case.score is None),
+        "answer_format": case.question.answer_format,
+        "gold_pages": len(case.gold),
+        "rounds": len(case.reads),
+        "pages_read": len(metrics.pages_read(case.reads, rounds)),
+    }
+    if case.answer:
+        usage = case.answer.usage
+        row |= {"calls": usage.calls, "tokens": usage.input_tokens + usage.output_tokens}
+    if case.gold:
+        row |= {f"recall_at_{k}": metrics.recall_at_k(case.gold, case.ranking, k) for k in KS}
+        for t in range(1, rounds + 1):
+            row[f"recall_round_{t}"] = metrics.recall_at_round(case.gold, case.reads, t)
+            row[f"all_hit_round_{t}"] = metrics.all_hit_at_round(case.gold, case.reads, t)
+    return row
+
+
+def provenance(
+    *,
+    params: Mapping[str, Any],
+    models: Mapping[str, Any],
+    prompts: Mapping[str, Any],
+    code: str,
+    dataset: str | Mapping[str, Any],
+    judge: str | Mapping[str, Any],
+) -> dict[str, Any]:
+    """The content of metrics/provenance.json: what the figures were made with.
+
+    No git id (a commit cannot name itself), no time, and no path of the machine: an absolute path is cut down to
+    its last part, wherever it stands.
+
+    Args:
+        params: all parameters.
+        models: the lock's entry a role.
+        prompts: name to digest.
+        code: digest of the working modules.
+        dataset: digest, or name and digests.
+        judge: judge or scorer identity.
+    """
+    content = {
+        "params": dict(params),
+        "models": dict(models),
+        "prompts": dict(prompts),
+        "code": code,
+        "dataset": dataset,
+        "judge": judge,
+    }
+    clean: dict[str, Any] = rounded(_without_machine_paths(content))
+    return clean
+
+
+def _without_machine_paths(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _without_machine_paths(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_machine_paths(item) for item in value]
+    if isinstance(value, str):
+        if PurePosixPath(value).is_absolute() or value.startswith("~"):
+            return PurePosixPath(value).name
+        if PureWindowsPath(value).is_absolute():
+            return PureWindowsPath(value).name
+    return value

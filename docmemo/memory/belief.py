@@ -1,0 +1,98 @@
+"""Page belief memory: a Beta distribution a page (docs/design.md, section 2). Pure functions over arrays.
+
+Arrays cover the pages in scope, in ascending page order; `pages` holds their 1-based numbers, all of one document
+and inside the question's page window, so nothing can spread past either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Beta(a_i, b_i) for each page in scope; arrays of shape (n_pages,)."""
+
+    a: Floats
+    b: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """Posterior means mu_i = a_i / (a_i + b_i): a relevance confidence, not a probability of an answer."""
+        return np.asarray(self.a / (self.a + self.b), dtype=np.float64)
+
+    @property
+    def sd(self) -> Floats:
+        """Posterior standard deviations."""
+        total = self.a + self.b
+        return np.asarray(np.sqrt(self.a * self.b / (total**2 * (total + 1.0))), dtype=np.float64)
+
+
+def prior(similarity: Floats, strength: float) -> Belief:
+    """a_i = 1 + k c_i, b_i = 1 + k (1 - c_i).
+
+    Args:
+        similarity: c_i of the first round, in [0, 1], shape (n_pages,).
+        strength: k, the prior's weight in pseudo-observations.
+    """
+    c = np.asarray(similarity, dtype=np.float64)
+    if c.size and (not np.isfinite(c).all() or c.min() < 0.0 or c.max() > 1.0):
+        raise ValueError("similarity must lie in [0, 1]")
+    return Belief(1.0 + strength * c, 1.0 + strength * (1.0 - c))
+
+
+def update(
+    belief: Belief,
+    pages: Sequence[int],
+    useful: Collection[int],
+    irrelevant: Collection[int],
+    *,
+    radius: int = 0,
+    decay: float = 0.5,
+) -> Belief:
+    """Posterior after one round of feedback.
+
+    a_i += 1[i in U], b_i += 1[i in V]; for i in U and 0 < |j - i| <= r: a_j += g^|j-i| (overlaps add up). Negative
+    feedback never propagates. A page in both sets counts as neutral; a page outside the scope is ignored.
+
+    Args:
+        belief: arrays of shape (n_pages,).
+        pages: page numbers of these arrays.
+        useful: U.
+        irrelevant: V.
+        radius: r in pages; 0 switches propagation off.
+        decay: g in [0, 1].
+    """
+    number = np.asarray(pages, dtype=np.int64)
+    both = set(useful) & set(irrelevant)
+    scope = set(pages)
+    a, b = belief.a.copy(), belief.b.copy()
+    for page in sorted((set(useful) - both) & scope):
+        distance = np.abs(number - page)
+        a += np.where(distance == 0, 1.0, np.where(distance <= radius, decay**distance, 0.0))
+    down = sorted((set(irrelevant) - both) & scope)
+    b += np.isin(number, np.asarray(down, dtype=np.int64)).astype(np.float64)
+    return Belief(a, b)
+
+
+def generator(seed: int, question_id: str, round_number: int) -> np.random.Generator:
+    """The random generator of one round of one question: the same whatever ran before or beside it."""
+    text = f"{seed}\x1f{question_id}\x1f{round_number}".encode()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(text).digest()[:16], "big")))
+
+
+def thompson(belief: Belief, rng: np.random.Generator) -> Floats:
+    """One draw th_i ~ Beta(a_i, b_i) a page, shape (n_pages,)."""
+    return np.asarray(rng.beta(belief.a, belief.b), dtype=np.float64)
+
+
+def mix(similarity: Floats, draw: Floats, weight: float) -> Floats:
+    """score_i = (1 - l) c_i + l th_i."""
+    return np.asarray((1.0 - weight) * similarity + weight * draw, dtype=np.float64)

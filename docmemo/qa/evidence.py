@@ -1,0 +1,165 @@
+"""The embedded reader: an evidence finder. It ranks pages with highlighted snippets and gives a low-confidence extract.
+
+It is not question answering (docs/design.md, section 3): no model reads the pages, and no score of it tells an
+answerable question from an unanswerable one, so it abstains only where no page holds any term of the question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from docmemo.config import Params
+from docmemo.qa.protocols import ReadReply, ReadRequest, RerankReply, RerankRequest
+from docmemo.retrieval.snippets import Snippet, SnippetFinder
+from docmemo.types import Citation
+
+_NUMBER = re.compile(r"[-(]?[$€£¥]?\s?\d[\d,.]*\d?\s?(?:%|percent|million|billion|trillion)?", re.IGNORECASE)
+_ASKS_NUMBER = re.compile(
+    r"\b(how many|how much|what percent\w*|percentage|number of|what year|which year|in what year|total|rate)\b"
+    r"|\b(wie viele|wie viel|wie hoch|anteil|prozent)\b|多少|几",
+    re.IGNORECASE,
+)
+MAX_EXTRACT = 300
+"""Characters of an extract."""
+
+
+class EmbeddedReranker:
+    """Keeps the best candidates in the order retrieval gave them."""
+
+    costly = False
+    """Its replies are cheaper to make again than to keep."""
+
+    def __init__(self, params: Params) -> None:
+        del params
+
+    async def rerank(self, request: RerankRequest) -> RerankReply:
+        """The first `keep` candidates."""
+        return RerankReply(pages=[candidate.page for candidate in request.candidates[: request.keep]])
+
+
+@dataclass(frozen=True)
+class PageEvidence:
+    """What one page holds for the question."""
+
+    page: int
+    snippets: Sequence[Snippet]
+    coverage: float
+    """Share (by idf) of the question's rare terms that the best snippet covers, 0..1."""
+
+    @property
+    def score(self) -> float:
+        """Of the best snippet, 0..1; 0 without one."""
+        return self.snippets[0].score if self.snippets else 0.0
+
+
+class EmbeddedReader:
+    """Marks pages whose best snippet covers the question's rare terms as useful, and those covering none as irrelevant.
+
+    Unless the top page stands clear of the rest, it uses all rounds: the next query is the question plus the terms
+    no useful page covers and the labels of the sections useful pages stand in.
+    """
+
+    costly = False
+    """Its replies are cheaper to make again than to keep."""
+
+    def __init__(self, params: Params) -> None:
+        self._params = params.answer
+        self._finders: dict[str, SnippetFinder] = {}
+
+    def _finder(self, request: ReadRequest) -> SnippetFinder:
+        name = request.view.doc_id
+        if name not in self._finders:
+            self._finders = {name: SnippetFinder(request.view.page_set, request.view.index)}
+        return self._finders[name]
+
+    async def read(self, request: ReadRequest) -> ReadReply:
+        """One round: evidence of each page, then decide or ask for more."""
+        finder = self._finder(request)
+        question = request.question.question
+        rare = {term.term: term.idf for term in finder.rare_terms(question, self._params.rare_terms)}
+        evidence = [self._page(finder, page, question, rare) for page in request.evidence]
+        useful = [e.page for e in evidence if e.coverage >= self._params.useful_coverage and e.snippets]
+        irrelevant = [e.page for e in evidence if e.coverage == 0.0]
+        clear = request.round == 1 and request.margin >= self._params.clear_margin
+        missing = self._missing(rare, evidence, useful)
+        note = self._note(evidence, useful)
+        if not request.last_round and not clear:
+            return ReadReply(
+                outcome="query_update",
+                query=self._next_query(request, missing, useful),
+                note=note,
+                missing=", ".join(missing),
+                useful=useful,
+                irrelevant=irrelevant,
+            )
+        found = [e for e in evidence if e.snippets]
+        if not found:
+            return ReadReply(
+                outcome="not_answerable",
+                reason="No page holds any term of the question; this does not show that the document has no answer.",
+                useful=useful,
+                irrelevant=irrelevant,
+            )
+        best = max(found, key=lambda e: e.score)
+        return ReadReply(
+            outcome="answer",
+            answer=extract(question, best.snippets[0].text),
+            confidence="low",
+            citations=self._citations(evidence),
+            query=self._next_query(request, missing, useful),
+            note=note,
+            missing=", ".join(missing),
+            useful=useful,
+            irrelevant=irrelevant,
+        )
+
+    def _page(self, finder: SnippetFinder, page: int, question: str, rare: dict[str, float]) -> PageEvidence:
+        snippets = finder.snippets(page, question, self._params.snippets)
+        total = sum(rare.values())
+        covered = set(snippets[0].covered) if snippets else set()
+        share = sum(idf for term, idf in rare.items() if term in covered) / total if total else 0.0
+        return PageEvidence(page, snippets, share)
+
+    @staticmethod
+    def _missing(rare: dict[str, float], evidence: Sequence[PageEvidence], useful: Sequence[int]) -> list[str]:
+        """Rare terms of the question that no useful page's snippets cover, rarest first."""
+        covered = {t for e in evidence if e.page in useful for snippet in e.snippets for t in snippet.covered}
+        return sorted((term for term in rare if term not in covered), key=lambda term: -rare[term])
+
+    def _next_query(self, request: ReadRequest, missing: Sequence[str], useful: Sequence[int]) -> str:
+        labels = []
+        if request.schema is not None:
+            for section in request.schema.sections:
+                if any(section.first_page <= page <= section.last_page for page in useful):
+                    labels.append(section.label)
+        extra = [*missing, *dict.fromkeys(labels)][: self._params.query_terms]
+        return " ".join([request.question.question, *extra])
+
+    @staticmethod
+    def _note(evidence: Sequence[PageEvidence], useful: Sequence[int]) -> str:
+        best = [e for e in evidence if e.page in useful and e.snippets]
+        if not best:
+            return "No page covers the question's rare terms."
+        return "; ".join(f"page {e.page} covers {e.coverage:.0%} of the rare terms" for e in best)
+
+    @staticmethod
+    def _citations(evidence: Sequence[PageEvidence]) -> list[Citation]:
+        """Pages in evidence order with their snippets; a page without a snippet is cited as a whole."""
+        cited = []
+        for item in evidence:
+            if not item.snippets:
+                cited.append(Citation(page=item.page))
+            cited.extend(Citation(page=item.page, bbox=s.bbox, quote=s.text) for s in item.snippets)
+        return cited
+
+
+def extract(question: str, text: str) -> str:
+    """A short span of a snippet: the first number where the question asks for one, else the snippet, shortened."""
+    if _ASKS_NUMBER.search(question):
+        found = _NUMBER.search(text)
+        if found is not None and any(c.isdigit() for c in found.group()):
+            return found.group().strip(" (,.")
+    flat = " ".join(text.split())
+    return flat if len(flat) <= MAX_EXTRACT else flat[: MAX_EXTRACT - 1].rsplit(" ", 1)[0] + "…"

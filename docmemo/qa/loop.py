@@ -1,0 +1,212 @@
+"""The rounds of one question: retrieve, rerank, accumulate, read, learn (docs/design.md, section 2).
+
+A plain coroutine over the protocols of docmemo/qa/protocols.py; it knows nothing of Prefect, files or servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from docmemo.config import BeliefParams, LoopParams
+from docmemo.errors import ModelResponseError
+from docmemo.memory.belief import Floats
+from docmemo.memory.episodic import Episode
+from docmemo.qa.controller import Controller
+from docmemo.qa.corpus import DocumentView
+from docmemo.qa.crops import choose_crops
+from docmemo.qa.protocols import Reader, ReadReply, ReadRequest, Reranker, RerankRequest
+from docmemo.qa.trace import RoundTrace, Trace
+from docmemo.retrieval.candidates import similarity as to_similarity
+from docmemo.retrieval.candidates import top_k
+from docmemo.types import AnswerRecord, Candidate, Citation, Question, RoundRecord
+from docmemo.usage import Usage
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The parameters of the loop."""
+
+    loop: LoopParams
+    belief: BeliefParams
+    seed: int = 0
+
+
+def _ordered_unique(pages: Sequence[int]) -> list[int]:
+    return list(dict.fromkeys(pages))
+
+
+def accept_feedback(reply: ReadReply, shown: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """U, V and what was dropped: pages the reader was not shown, and pages it called both."""
+    useful, irrelevant = _ordered_unique(reply.useful), _ordered_unique(reply.irrelevant)
+    both = set(useful) & set(irrelevant)
+    allowed = set(shown) - both
+    dropped = sorted({page for page in (*useful, *irrelevant) if page not in allowed})
+    return [p for p in useful if p in allowed], [p for p in irrelevant if p in allowed], dropped
+
+
+def _margin(similarity: Floats) -> float:
+    """Lead of the best page over the next, in standard deviations of the similarity over the scope."""
+    if similarity.size < 2:
+        return 0.0
+    best, second = np.sort(similarity)[::-1][:2]
+    spread = float(similarity.std())
+    return float((best - second) / spread) if spread > 0 else 0.0
+
+
+@dataclass
+class Loop:
+    """Answers questions with one set of parts."""
+
+    reranker: Reranker
+    reader: Reader
+    policy: Policy
+    on_round: Callable[[RoundRecord], None] = lambda _record: None
+
+    async def answer(self, question: Question, view: DocumentView) -> tuple[AnswerRecord, Trace]:
+        """Run the rounds of one question.
+
+        Raises:
+            DocMemoError: whatever a part raised; the caller decides about retries and records failures.
+        """
+        run = _Run(self, question, view)
+        while run.decision is None or (self.policy.loop.force_rounds and run.round < self.policy.loop.rounds):
+            await run.one_round()
+        return run.result()
+
+
+class _Run:
+    """The state of one question between rounds."""
+
+    def __init__(self, loop: Loop, question: Question, view: DocumentView) -> None:
+        self.reranker, self.reader, self.policy, self.on_round = (
+            loop.reranker,
+            loop.reader,
+            loop.policy,
+            loop.on_round,
+        )
+        self.question, self.view = question, view
+        self.pages = view.scope(question)
+        if not self.pages:
+            raise ModelResponseError(
+                f"{question.question_id}: no page of {question.doc_id} is inside the window {question.page_window}."
+            )
+        self.controller = Controller(self.pages, loop.policy.belief, loop.policy.seed, question.question_id)
+        self.query = question.question
+        self.episode = Episode()
+        self.accumulated: list[int] = []
+        self.records: list[RoundRecord] = []
+        self.decision: ReadReply | None = None
+        self.round = 0
+
+    async def one_round(self) -> None:
+        """Retrieve, rerank, read, learn."""
+        self.round += 1
+        params = self.policy.loop
+        similarity = to_similarity(self.view.retriever.score(self.query, self.pages))
+        current = self.controller.start_round(self.query, similarity)
+        record = RoundRecord(round=self.round, query=self.query, candidates=self._candidates(current))
+        reranked = await self.reranker.rerank(
+            RerankRequest(
+                question=self.question,
+                query=self.query,
+                view=self.view,
+                candidates=record.candidates,
+                keep=params.reranked,
+                round=self.round,
+                notes=self.episode.notes,
+                schema=self.view.schema,
+            )
+        )
+        offered = {candidate.page for candidate in record.candidates}
+        record.reranked = [p for p in _ordered_unique(reranked.pages) if p in offered][: params.reranked]
+        self.accumulated = _ordered_unique([*self.accumulated, *record.reranked])
+        record.evidence = self.controller.evidence(self.accumulated, params.evidence)
+        record.crops = choose_crops(self.view, self.query, record.evidence, params.crops)
+        reply = await self.reader.read(
+            ReadRequest(
+                question=self.question,
+                query=self.query,
+                view=self.view,
+                evidence=record.evidence,
+                crops=record.crops,
+                notes=self.episode.notes,
+                schema=self.view.schema,
+                round=self.round,
+                last_round=self.round >= params.rounds,
+                margin=_margin(similarity),
+            )
+        )
+        record.usage = reranked.usage + reply.usage
+        self._learn(record, reply)
+
+    def _candidates(self, current: RoundTrace) -> list[Candidate]:
+        best = top_k(np.asarray(current.score), self.pages, self.policy.loop.candidates)
+        where = {page: i for i, page in enumerate(self.pages)}
+        return [Candidate(page=page, score=round(current.score[where[page]], 9)) for page in best]
+
+    def _learn(self, record: RoundRecord, reply: ReadReply) -> None:
+        record.useful, record.irrelevant, record.dropped = accept_feedback(reply, record.evidence)
+        record.note, record.missing = reply.note, reply.missing
+        self.controller.feedback(record.useful, record.irrelevant)
+        self.episode = self.episode.add(self.query, reply.note, reply.missing)
+        self.records.append(record)
+        self.on_round(record)
+        if reply.outcome == "query_update":
+            if self.round >= self.policy.loop.rounds and self.decision is None:
+                raise ModelResponseError(
+                    f"{self.question.question_id}: the reader asked for another query in the last round, "
+                    "which must decide.",
+                    usage=self._usage(),
+                )
+            self.query = reply.query.strip()
+            return
+        if self.decision is None:
+            self.decision = reply
+        self.query = reply.query.strip() or self.query
+
+    def _usage(self) -> Usage:
+        return sum((record.usage for record in self.records), Usage())
+
+    def _citations(self, reply: ReadReply) -> list[Citation]:
+        """The citations of pages that were really read, with the label the page has."""
+        read = {page for record in self.records for page in record.evidence}
+        return [
+            c.model_copy(update={"label": self.view.citation_label(c.page)})
+            for c in reply.citations
+            if c.page in read
+        ]
+
+    def result(self) -> tuple[AnswerRecord, Trace]:
+        """The record and the trace of the finished question."""
+        reply, belief = self.decision, self.controller.belief
+        assert reply is not None and belief is not None, "the loop ends with a decision"
+        answered = reply.outcome == "answer"
+        read = {page for record in self.records for page in record.evidence}
+        tried = ", ".join(repr(query) for query in dict.fromkeys(self.episode.queries))
+        record = AnswerRecord(
+            question_id=self.question.question_id,
+            doc_id=self.question.doc_id,
+            question=self.question.question,
+            outcome="answer" if answered else "not_answerable",
+            answer=reply.answer if answered else None,
+            confidence=reply.confidence,
+            reason=""
+            if answered
+            else f"Read {len(read)} of {len(self.pages)} pages; queries tried: {tried}. {reply.reason}".strip(),
+            citations=self._citations(reply),
+            rounds=self.records,
+            usage=self._usage(),
+        )
+        trace = Trace(
+            question_id=self.question.question_id,
+            doc_id=self.question.doc_id,
+            seed=self.policy.seed,
+            pages=self.pages,
+            rounds=self.controller.rounds,
+            a=belief.a.tolist(),
+            b=belief.b.tolist(),
+        )
+        return record, trace

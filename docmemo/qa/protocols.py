@@ -1,0 +1,102 @@
+"""What the loop asks of its parts. A part is anything with these few methods; backends are chosen by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pydantic import Field, model_validator
+
+from docmemo.qa.corpus import DocumentView
+from docmemo.types import Candidate, Citation, Note, PageCrop, Question, Record, SchemaMemory
+from docmemo.usage import Usage
+
+
+@dataclass(frozen=True)
+class RerankRequest:
+    """Candidates of one round, to be cut to the pages worth reading."""
+
+    question: Question
+    query: str
+    view: DocumentView
+    candidates: Sequence[Candidate]
+    """Best first."""
+    keep: int
+    round: int
+    notes: Sequence[Note]
+    """Episodic memory; empty when it is hidden."""
+    schema: SchemaMemory | None
+    """Schema memory; None when it is hidden."""
+
+
+class RerankReply(Record):
+    """Pages to read, best first."""
+
+    pages: list[int]
+    usage: Usage = Field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """Evidence of one round."""
+
+    question: Question
+    query: str
+    view: DocumentView
+    evidence: Sequence[int]
+    """Pages to read, best first."""
+    crops: Sequence[PageCrop]
+    notes: Sequence[Note]
+    schema: SchemaMemory | None
+    round: int
+    last_round: bool
+    """The reader must decide: answer or not_answerable."""
+    margin: float
+    """By how many standard deviations of similarity the top page leads the next; 0 with a single page."""
+
+
+class ReadReply(Record):
+    """Exactly one of answer, not_answerable, query_update; always the useful and irrelevant pages."""
+
+    outcome: Literal["answer", "not_answerable", "query_update"]
+    answer: str | None = None
+    confidence: Literal["low"] | None = None
+    citations: list[Citation] = Field(default_factory=list)
+    query: str = ""
+    """The refined query of a query_update."""
+    note: str = ""
+    """What was found."""
+    missing: str = ""
+    """What is still missing."""
+    reason: str = ""
+    """Why not_answerable."""
+    useful: list[int] = Field(default_factory=list)
+    irrelevant: list[int] = Field(default_factory=list)
+    usage: Usage = Field(default_factory=Usage)
+
+    @model_validator(mode="after")
+    def _one_outcome(self) -> ReadReply:
+        if self.outcome == "answer" and not (self.answer or "").strip():
+            raise ValueError("an answer must say something")
+        if self.outcome == "query_update" and not self.query.strip():
+            raise ValueError("a query_update must name the next query")
+        return self
+
+
+class Reranker(Protocol):
+    """Chooses the pages to read."""
+
+    async def rerank(self, request: RerankRequest) -> RerankReply:
+        """At most `request.keep` of the candidates, best first."""
+
+
+class Reader(Protocol):
+    """Reads the evidence and decides."""
+
+    async def read(self, request: ReadRequest) -> ReadReply:
+        """One round's reply.
+
+        Raises:
+            ModelError: retryable or not, with the usage spent.
+        """

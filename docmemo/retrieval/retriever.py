@@ -1,0 +1,111 @@
+"""Scores the pages of one document, or of several together, against a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from docmemo.config import RetrievalParams
+from docmemo.errors import ArtifactError
+from docmemo.retrieval.fusion import fuse
+from docmemo.retrieval.lexical import LexicalIndex, LexicalScores
+from docmemo.retrieval.references import ReferenceIndex, find_references
+from docmemo.retrieval.tokenize import query_terms
+from docmemo.types import PageSet
+
+
+class PageRetriever:
+    """Lexical page retrieval: BM25 over pages, best windows and bigrams, and explicit references.
+
+    Args:
+        page_set: the document's pages.
+        index: its lexical index, a row for each page of `page_set` in the same order.
+        params: weights and BM25 parameters.
+
+    Raises:
+        ArtifactError: if index and pages do not belong together.
+    """
+
+    def __init__(self, page_set: PageSet, index: LexicalIndex, params: RetrievalParams | None = None) -> None:
+        self._setup([page_set], index, params)
+        self._rows = {page.page: row for row, page in enumerate(page_set.pages)}
+
+    def _setup(self, documents: Sequence[PageSet], index: LexicalIndex, params: RetrievalParams | None) -> None:
+        n_pages = sum(len(document.pages) for document in documents)
+        if index.n_pages != n_pages:
+            raise ArtifactError(
+                f"The lexical index has {index.n_pages} pages, the documents {n_pages}.", remedy="Run `dvc repro`."
+            )
+        self.index = index
+        self.params = params if params is not None else RetrievalParams()
+        self._documents = list(documents)
+        self.locations = [(document.doc_id, page.page) for document in documents for page in document.pages]
+        """(doc_id, page) of each row."""
+
+    @classmethod
+    def joint(
+        cls, documents: Sequence[tuple[PageSet, LexicalIndex]], params: RetrievalParams | None = None
+    ) -> PageRetriever:
+        """One retriever over several documents: the union of their pages with joint statistics.
+
+        Pages are then numbered 1..N through all documents, in the order given; `locate` says which page of which
+        document a number is. References ("page 3") are resolved in each document by its own numbers.
+        """
+        made = cls.__new__(cls)
+        made._setup([pages for pages, _ in documents], LexicalIndex.merge([index for _, index in documents]), params)
+        made._rows = {row + 1: row for row in range(len(made.locations))}
+        return made
+
+    @property
+    def pages(self) -> list[int]:
+        """All page numbers that `score` understands."""
+        return list(self._rows)
+
+    def locate(self, page: int) -> tuple[str, int]:
+        """(doc_id, page in that document) of a page number.
+
+        Raises:
+            ValueError: if there is no such page.
+        """
+        return self.locations[self._row(page)]
+
+    def _row(self, page: int) -> int:
+        if page not in self._rows:
+            raise ValueError(
+                f"There is no page {page}; pages are {min(self._rows, default=0)}..{max(self._rows, default=0)}."
+            )
+        return self._rows[page]
+
+    @cached_property
+    def _references(self) -> list[ReferenceIndex]:
+        return [ReferenceIndex(document) for document in self._documents]
+
+    def reference(self, query: str) -> NDArray[np.float64]:
+        """Strength 0..1 with which the query names each row's page, shape (n_rows,)."""
+        strengths = np.zeros(len(self.locations))
+        if not find_references(query):
+            return strengths
+        start = 0
+        for document, references in zip(self._documents, self._references, strict=True):
+            rows = {page.page: start + i for i, page in enumerate(document.pages)}
+            for page, strength in references.strengths(query).items():
+                strengths[rows[page]] = strength
+            start += len(document.pages)
+        return strengths
+
+    def score(self, query: str, pages: Sequence[int]) -> NDArray[np.float64]:
+        """Score of each of `pages`, shape (len(pages),), in the order given; finite.
+
+        z-scores are over `pages` alone, so that pages out of scope decide nothing but the terms' idf.
+
+        Raises:
+            ValueError: if a page is not in the document.
+        """
+        rows = np.array([self._row(page) for page in pages], dtype=np.int64)
+        terms = query_terms(query, self.index.language)
+        raw = self.index.scores(terms, k1=self.params.k1, b=self.params.b)
+        scope = LexicalScores(page=raw.page[rows], window=raw.window[rows], bigram=raw.bigram[rows])
+        return fuse(scope, self.reference(query)[rows], self.params)

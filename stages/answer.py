@@ -1,0 +1,128 @@
+"""Answers every question: journal -> data/answers. Runs flows/answer.py for what is not answered yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from docmemo.models.lock import require_lock
+
+from docmemo.artifacts import write_jsonl
+from docmemo.pipeline.runner import Index, read_index
+from docmemo.qa.answering import Answering, failed_record
+from docmemo.qa.corpus import Artifacts, Corpus, DocumentView
+from docmemo.qa.journal import Journal
+from docmemo.qa.trace import Trace, write_trace
+from docmemo.types import AnswerRecord, Question
+from stages.common import (
+    FOLDERS,
+    StageContext,
+    log,
+    read_documents,
+    read_questions,
+    stage_main,
+    write_timings,
+)
+from stages.failures import report_failures
+
+OUT = Path("data/answers")
+
+
+def open_answering(context: StageContext) -> Answering:
+    """The configured loop over the offline stages' artifacts."""
+    indexes = {name: read_index(folder) for name, folder in FOLDERS.items()}
+
+    def artifact(name: str, doc_id: str) -> Path:
+        return FOLDERS[name] / indexes[name].documents[doc_id].file
+
+    def opener(doc_id: str) -> DocumentView:
+        artifacts = Artifacts(
+            pages=artifact("render", doc_id),
+            layout=artifact("layout", doc_id),
+            embedding=artifact("embed", doc_id),
+            summaries=artifact("summarize", doc_id),
+            schema=artifact("schema", doc_id),
+        )
+        return DocumentView(doc_id, artifacts, context.params.retrieval)
+
+    documents = {document.doc_id: document for document in read_documents()}
+    return Answering(
+        params=context.params,
+        models=require_lock(context.params, ["reranker", "reasoner"]),
+        documents=documents,
+        failed=failures(indexes),
+        content={d: content(indexes, d) for d in documents},
+        corpus=Corpus(opener),
+    )
+
+
+def failures(indexes: Mapping[str, Index]) -> dict[str, str]:
+    """doc_id to the reason why a stage has no artifact of it."""
+    return {doc_id: reason for index in indexes.values() for doc_id, reason in index.failed.items()}
+
+
+def content(indexes: Mapping[str, Index], doc_id: str) -> dict[str, str]:
+    """Digests of a document's artifacts by stage."""
+    return {n: i.documents[doc_id].sha256 for n, i in indexes.items() if doc_id in i.documents}
+
+
+def run(context: StageContext) -> None:
+    """Answer what is missing, then write answers, traces and timings."""
+    questions = read_questions()
+    answering = open_answering(context)
+    keys = {question.question_id: answering.key(question) for question in questions}
+    by_key = {keys[question.question_id]: question for question in questions}
+    journal = Journal(context.settings.journal_dir / "answers.sqlite")
+    pending = {key: by_key[key] for key in journal.missing(by_key)}
+    log.info("answer: %d to answer, %d already answered", len(pending), len(questions) - len(pending))
+    if pending:
+        from flows.answer import answer_questions
+
+        bar, advance = context.progress("answer", len(pending))
+        with bar:
+            answer_questions(
+                dict(sorted(pending.items(), key=lambda item: (item[1].doc_id, item[1].question_id))),
+                answering,
+                journal,
+                context.settings,
+                advance=advance,
+                say=lambda text: context.console.print(f"answer: {text}"),
+            )
+    retryable = write_answers(questions, keys, journal)
+    journal.close()
+    report_failures(retryable, context.settings.accept_failures, "answer", "questions")
+
+
+def write_answers(questions: list[Question], keys: Mapping[str, str], journal: Journal) -> dict[str, str]:
+    """Write data/answers from the journal.
+
+    Returns:
+        question_id to the message of its retryable failure.
+    """
+    results = journal.results(keys.values())
+    failed = journal.failures(keys.values())
+    records, seconds, retryable = [], {}, {}
+    traces = OUT / "traces"
+    traces.mkdir(parents=True, exist_ok=True)
+    for path in traces.iterdir():
+        path.unlink()
+    for question in questions:
+        key = keys[question.question_id]
+        result = results.get(key)
+        if result is None:
+            attempt = failed[key]
+            records.append(failed_record(question, attempt.failure, attempt.usage))
+            retryable[question.question_id] = attempt.failure.message
+            continue
+        records.append(AnswerRecord.model_validate_json(result.record))
+        seconds[question.question_id] = round(result.seconds, 4)
+        if result.trace:
+            write_trace(traces, Trace.model_validate(json.loads(result.trace)))
+    write_jsonl(OUT / "answers.jsonl", records)
+    write_timings("answer", seconds)
+    return retryable
+
+
+if __name__ == "__main__":
+    stage_main("answer", [OUT], run)

@@ -1,0 +1,119 @@
+"""Scores every answer: data/answers -> data/judgements. Runs flows/judge.py for what is not judged yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from docmemo.artifacts import read_jsonl, write_jsonl
+from docmemo.evaluation.headline import markdown
+from docmemo.evaluation.scorers import Scorer, get_scorer
+from docmemo.fingerprint import code_digest, digest
+from docmemo.models.lock import require_lock
+from docmemo.qa.journal import Journal
+from docmemo.types import AnswerRecord, Judgement, Question
+from stages.common import StageContext, log, read_dataset_info, read_questions, stage_main, write_timings
+from stages.failures import report_failures
+
+ANSWERS = Path("data/answers/answers.jsonl")
+OUT = Path("data/judgements")
+WORKING_MODULES = ("docmemo.evaluation.judge", "docmemo.evaluation.scorers")
+
+
+def judgement_key(question: Question, answer: AnswerRecord, scorer: Scorer, judge: Mapping[str, object]) -> str:
+    """What a judgement is filed under: gold, the answer as scored, the scorer and the judge.
+
+    Left out on purpose: rounds and citations, which no judge sees.
+    """
+    return digest(
+        {
+            "question": question.question,
+            "gold": question.answer,
+            "answer_format": question.answer_format,
+            "question_id": question.question_id,
+            "answer": answer.model_dump(mode="json", include={"outcome", "answer", "error"}),
+            "scorer": scorer.id,
+            "judge": dict(judge),
+            "code": code_digest(WORKING_MODULES),
+        }
+    )
+
+
+def run(context: StageContext) -> None:
+    """Judge what is missing, then write the judgements."""
+    params = context.params.judge
+    dataset = read_dataset_info()
+    scorer = get_scorer(dataset.scorer if params.scorer == "auto" else params.scorer)
+    judge = require_lock(context.params, ["judge"])
+    questions = read_questions()
+    answers = {answer.question_id: answer for answer in read_jsonl(ANSWERS, AnswerRecord)}
+    work = {
+        judgement_key(question, answers[question.question_id], scorer, judge): (
+            question,
+            answers[question.question_id],
+        )
+        for question in questions
+    }
+    keys = {question.question_id: key for key, (question, _) in work.items()}
+    journal = Journal(context.settings.journal_dir / "judgements.sqlite")
+    pending = {key: work[key] for key in journal.missing(work)}
+    log.info("judge: %d to judge, %d already judged", len(pending), len(questions) - len(pending))
+    if pending:
+        from flows.judge import judge_answers
+
+        bar, advance = context.progress("judge", len(pending))
+        with bar:
+            judge_answers(
+                pending,
+                scorer,
+                journal,
+                context.settings,
+                headline=lambda: markdown(questions, answers.values(), judgements_in(journal, keys)),
+                advance=advance,
+                say=lambda text: context.console.print(f"judge: {text}"),
+            )
+    write_judgements(questions, answers, scorer, keys, journal, context.settings.accept_failures)
+
+
+def judgements_in(journal: Journal, keys: Mapping[str, str]) -> list[Judgement]:
+    """The judgements the journal has."""
+    return [Judgement.model_validate_json(r.record) for r in journal.results(keys.values()).values()]
+
+
+def write_judgements(
+    questions: list[Question],
+    answers: Mapping[str, AnswerRecord],
+    scorer: Scorer,
+    keys: Mapping[str, str],
+    journal: Journal,
+    accepted: bool,
+) -> None:
+    """Write data/judgements from the journal; what could not be judged is unscored, never 0."""
+    results, failed = journal.results(keys.values()), journal.failures(keys.values())
+    records, retryable, seconds = [], {}, {}
+    for question in questions:
+        key, name = keys[question.question_id], question.question_id
+        if key in results:
+            records.append(Judgement.model_validate_json(results[key].record))
+            seconds[name] = round(results[key].seconds, 4)
+            continue
+        failure = failed[key].failure
+        retryable[name] = failure.message
+        records.append(
+            Judgement(
+                question_id=name,
+                outcome=answers[name].outcome,
+                scorer=scorer.id,
+                unscored=f"judging failed: {failure.message}",
+                usage=failed[key].usage,
+                error=failure,
+            )
+        )
+    journal.close()
+    write_jsonl(OUT / "judgements.jsonl", records)
+    write_timings("judge", seconds)
+    report_failures(retryable, accepted, "judge", "answers")
+
+
+if __name__ == "__main__":
+    stage_main("judge", [OUT], run)

@@ -1,0 +1,36 @@
+"""The body that the per-document stages share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from docmemo.pipeline.pool import WorkPool
+from docmemo.pipeline.runner import Summary, jobs_for, run_step, seed
+from docmemo.pipeline.step import Step
+from docmemo.store import Store
+from stages.common import FOLDERS, StageContext, log, read_dataset_info, read_documents, write_timings
+
+
+def run_offline(step: Step, context: StageContext) -> Summary:
+    """Run `step` over the manifest's documents into its folder."""
+    settings = context.settings
+    store = Store(settings.store_dir)
+    seed(store, [folder for folder in FOLDERS.values() if folder.is_dir()])
+    upstream = {name: FOLDERS[name] for name in step.needs}
+    root = Path(read_dataset_info().root)
+    jobs, failed = jobs_for(read_documents(), root, upstream)
+    bar, advance = context.progress(step.name, len(jobs))
+    with bar, WorkPool(settings.workers, settings.page_timeout) as pool:
+        summary = run_step(
+            step,
+            jobs,
+            FOLDERS[step.name],
+            store=store,
+            pool=pool,
+            parallel=settings.workers,
+            failed_before=failed,
+            progress=advance,
+        )
+    write_timings(step.name, summary.seconds)
+    log.info("%s", summary.line(step.name))
+    return summary

@@ -1,0 +1,19 @@
+"""A summary of every page: summarize -> the stage's folder under data/."""
+
+from __future__ import annotations
+
+from docmemo.models.lock import require_lock
+from docmemo.pipeline.summarize import SummarizeStep
+
+from stages.common import FOLDERS, StageContext, stage_main
+from stages.offline import run_offline
+
+
+def run(context: StageContext) -> None:
+    """Compute what the store does not have."""
+    models = require_lock(context.params, ["summarizer"])
+    run_offline(SummarizeStep(context.params.summarize, models), context)
+
+
+if __name__ == "__main__":
+    stage_main("summarize", [FOLDERS["summarize"]], run)
