@@ -25,7 +25,7 @@ class Settings(BaseSettings):
         default_factory=lambda: max(
             1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
         ),
-        ge=1,
+        ge=0,
     )
     """Worker processes for rendering, OCR and layout."""
     page_timeout: float = Field(default=120.0, gt=0)

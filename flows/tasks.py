@@ -41,8 +41,7 @@ def item_task(name: str, work: Work, settings: Settings) -> Task[[str], Any]:
     async def run(key: str) -> None:
         await work(key)
 
-    return task(
-        run,
+    made: Task[[str], Any] = task(
         name=name,
         task_run_name=name + " {key}",
         retries=settings.attempts - 1,
@@ -52,7 +51,8 @@ def item_task(name: str, work: Work, settings: Settings) -> Task[[str], Any]:
         cache_policy=NO_CACHE,
         persist_result=False,
         log_prints=False,
-    )
+    )(run)
+    return made
 
 
 async def run_all(

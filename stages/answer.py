@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from docmemo.artifacts import write_atomic, write_jsonl
+from docmemo.fingerprint import canonical_json
 from docmemo.models.lock import require_lock
-
-from docmemo.artifacts import write_jsonl
 from docmemo.pipeline.runner import Index, read_index
 from docmemo.qa.answering import Answering, failed_record
 from docmemo.qa.corpus import Artifacts, Corpus, DocumentView
@@ -90,6 +90,7 @@ def run(context: StageContext) -> None:
                 say=lambda text: context.console.print(f"answer: {text}"),
             )
     retryable = write_answers(questions, keys, journal)
+    write_atomic(OUT / "code.json", canonical_json({"code": answering.code}).encode())
     journal.close()
     report_failures(retryable, context.settings.accept_failures, "answer", "questions")
 

@@ -6,6 +6,7 @@ import ctypes
 import json
 import logging
 import os
+import platform
 import signal
 import sys
 import threading
@@ -66,7 +67,7 @@ class StageContext:
 def die_with_parent() -> None:
     """End this process when the one that started it (dvc) ends, even by kill -9; else it would go on alone."""
     parent = os.getppid()
-    if sys.platform == "linux":
+    if platform.system() == "Linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGTERM)
         if os.getppid() != parent:

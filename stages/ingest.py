@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from docmemo.datasets.ingest import ingest
-from docmemo.documents.pdf import digest_source, inspect_document
+from docmemo.documents.pdf import Kind, digest_source, inspect_document
 from docmemo.pipeline.pool import WorkPool
 from docmemo.pipeline.runner import seed
 from docmemo.store import Store
 from stages.common import CORPUS, FOLDERS, StageContext, log, stage_main
 
 
-def look_at(path: Path, kind: str) -> tuple[int, str]:
+def look_at(path: Path, kind: Kind) -> tuple[int, str]:
     """Page count and sha256 of one source; runs in a worker, since a broken file can end or hang a process."""
     return inspect_document(path, kind), digest_source(path, kind)
 
@@ -23,7 +23,7 @@ def run(context: StageContext) -> None:
     seed(Store(settings.store_dir), [folder for folder in FOLDERS.values() if folder.is_dir()])
     with WorkPool(settings.workers, settings.page_timeout) as pool:
 
-        def inspect(path: Path, kind: str) -> tuple[int, str]:
+        def inspect(path: Path, kind: Kind) -> tuple[int, str]:
             return pool.call(look_at, path, kind, timeout=settings.page_timeout)
 
         summary = ingest(context.params.dataset, Path.cwd(), CORPUS, inspect, jobs=max(1, settings.workers))

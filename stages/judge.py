@@ -6,13 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from docmemo.artifacts import read_jsonl, write_jsonl
+from docmemo.evaluation.aggregate import aggregate
 from docmemo.evaluation.headline import markdown
 from docmemo.evaluation.scorers import Scorer, get_scorer
 from docmemo.fingerprint import code_digest, digest
 from docmemo.models.lock import require_lock
 from docmemo.qa.journal import Journal
 from docmemo.types import AnswerRecord, Judgement, Question
-from stages.common import StageContext, log, read_dataset_info, read_questions, stage_main, write_timings
+from stages.common import (
+    StageContext,
+    log,
+    read_dataset_info,
+    read_documents,
+    read_questions,
+    stage_main,
+    write_timings,
+)
 from stages.failures import report_failures
 
 ANSWERS = Path("data/answers/answers.jsonl")
@@ -68,16 +77,27 @@ def run(context: StageContext) -> None:
                 scorer,
                 journal,
                 context.settings,
-                headline=lambda: markdown(questions, answers.values(), judgements_in(journal, keys)),
+                headline=lambda: headline(context, questions, answers, journal, keys),
                 advance=advance,
                 say=lambda text: context.console.print(f"judge: {text}"),
             )
     write_judgements(questions, answers, scorer, keys, journal, context.settings.accept_failures)
 
 
-def judgements_in(journal: Journal, keys: Mapping[str, str]) -> list[Judgement]:
-    """The judgements the journal has."""
-    return [Judgement.model_validate_json(r.record) for r in journal.results(keys.values()).values()]
+def headline(
+    context: StageContext,
+    questions: list[Question],
+    answers: Mapping[str, AnswerRecord],
+    journal: Journal,
+    keys: Mapping[str, str],
+) -> str:
+    """The run's headline as Markdown, from what the journal has."""
+    judged = [Judgement.model_validate_json(r.record) for r in journal.results(keys.values()).values()]
+    loop = context.params.loop
+    scores = aggregate(
+        questions, answers.values(), judged, read_documents(), rounds=loop.rounds, forced=loop.force_rounds
+    )
+    return markdown(scores, evidence_finder=context.params.answer.reader == "embedded")
 
 
 def write_judgements(

@@ -8,7 +8,7 @@ from docmemo.pipeline.pool import WorkPool
 from docmemo.pipeline.runner import Summary, jobs_for, run_step, seed
 from docmemo.pipeline.step import Step
 from docmemo.store import Store
-from stages.common import FOLDERS, StageContext, log, read_dataset_info, read_documents, write_timings
+from stages.common import FOLDERS, StageContext, log, read_documents, write_timings
 
 
 def run_offline(step: Step, context: StageContext) -> Summary:
@@ -17,7 +17,7 @@ def run_offline(step: Step, context: StageContext) -> Summary:
     store = Store(settings.store_dir)
     seed(store, [folder for folder in FOLDERS.values() if folder.is_dir()])
     upstream = {name: FOLDERS[name] for name in step.needs}
-    root = Path(read_dataset_info().root)
+    root = Path(context.params.dataset.root)
     jobs, failed = jobs_for(read_documents(), root, upstream)
     bar, advance = context.progress(step.name, len(jobs))
     with bar, WorkPool(settings.workers, settings.page_timeout) as pool:

@@ -8,7 +8,12 @@ from typing import Any
 
 import typer
 
-app = typer.Typer(help="Lock and check the models that stages use.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(
+    help="Lock and check the models that stages use.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 
 def _project() -> tuple[Path, Any]:

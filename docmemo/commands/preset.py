@@ -7,7 +7,10 @@ from typing import Annotated, Any
 import typer
 
 app = typer.Typer(
-    help="Show and apply presets, overlays on params.yaml.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    help="Show and apply presets, overlays on params.yaml.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 
 

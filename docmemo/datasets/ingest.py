@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -26,7 +27,7 @@ DOCUMENTS = "documents.jsonl"
 QUESTIONS = "questions.jsonl"
 SUMMARY = "dataset.json"
 
-Inspect = Callable[[Path, str], tuple[int, str]]
+Inspect = Callable[[Path, Literal["pdf", "images"]], tuple[int, str]]
 """(path, kind) -> (page count, sha256); raises DocumentError, or PageError from a worker pool."""
 
 

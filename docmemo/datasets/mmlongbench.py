@@ -53,11 +53,16 @@ def _resolve(value: Any) -> str:
     return inner_path(value)
 
 
-def _documents(root: Path, doc_types: Mapping[str, str]) -> tuple[list[Document], dict[str, Quirk]]:
-    """One document for each that has questions; those whose file is missing are "failed"."""
+def _documents(
+    root: Path, doc_types: Mapping[str, str], only_asked: bool
+) -> tuple[list[Document], dict[str, Quirk]]:
+    """The documents that have questions, those whose file is missing as "failed"; else also the folder's others."""
+    present = root / FOLDER
+    names = {p.name for p in present.iterdir() if p.suffix.lower() == ".pdf"} if present.is_dir() else set()
+    unasked = names - doc_types.keys()
     documents = []
     missing = 0
-    for doc_id in sorted(doc_types):
+    for doc_id in sorted(doc_types if only_asked else {*doc_types, *names}):
         path = f"{FOLDER}/{doc_id}"
         failed = not (root / path).is_file()
         missing += failed
@@ -70,7 +75,7 @@ def _documents(root: Path, doc_types: Mapping[str, str]) -> tuple[list[Document]
             Document(
                 doc_id=doc_id,
                 path=path,
-                doc_type=doc_types[doc_id],
+                doc_type=doc_types.get(doc_id, ""),
                 status="failed" if failed else "ok",
                 reason=reason if failed else "",
             )
@@ -81,16 +86,14 @@ def _documents(root: Path, doc_types: Mapping[str, str]) -> tuple[list[Document]
             missing,
             f"Named by questions but not in {FOLDER}/; its questions fail with that reason and are counted.",
         )
-    present = root / FOLDER
-    names = {p.name for p in present.iterdir() if p.suffix.lower() == ".pdf"} if present.is_dir() else set()
-    unused = len(names - doc_types.keys())
-    if unused:
-        notes["document without questions"] = Quirk(unused, f"In {FOLDER}/ but asked nothing; left out of the run.")
+    if unasked:
+        what = "left out, since dataset.questions names a file of its own" if only_asked else "prepared like the others"
+        notes["document without questions"] = Quirk(len(unasked), f"In {FOLDER}/ but asked nothing; {what}.")
     return documents, notes
 
 
 def read(root: Path, params: DatasetParams) -> Dataset:
-    """The questions of samples.json (or of `dataset.questions`) and their documents.
+    """The questions of samples.json and all documents, or those of `dataset.questions` and only their documents.
 
     Raises:
         DatasetError: if the file of questions is missing or holds what the benchmark's files do not. A
@@ -103,5 +106,5 @@ def read(root: Path, params: DatasetParams) -> Dataset:
     doc_types: dict[str, str] = {}
     for question in questions:
         doc_types[question.doc_id] = doc_types.get(question.doc_id) or question.doc_type
-    documents, notes = _documents(root, doc_types)
+    documents, notes = _documents(root, doc_types, only_asked=params.questions is not None)
     return Dataset("mmlongbench", "mmlongbench", documents, questions, notes)

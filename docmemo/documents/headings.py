@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from docmemo.retrieval.passages import join_lines
+from docmemo.documents.passages import join_lines
 from docmemo.types import Line, Page, PageSet
 
 LONGEST = 120
@@ -86,7 +86,7 @@ def _is_heading(line: Line, page: Page, body: float, alone: bool) -> bool:
         return size >= 1.35 * body
     if size >= 1.15 * body:
         return True
-    return line.bold and size >= 0.98 * body and len(text) <= 80 and (alone or bool(_NUMBERED.match(text)))
+    return line.bold and size >= 0.9 * body and len(text) <= 80 and (alone or bool(_NUMBERED.match(text)))
 
 
 def find_headings(page_set: PageSet) -> list[Heading]:

@@ -96,21 +96,36 @@ def _candidates(line: Line) -> Iterator[_Found]:
     tokens = text.split()
     if len(tokens) >= 2:
         for token in (tokens[0], tokens[-1]):
-            # a Roman numeral inside a running title is a word ("I", "mix", "Part V"), not a page number
-            if (found := _read(token, 0.6)) and found.series.lower() != "roman":
+            # a capital Roman numeral inside a running title is a word or a part ("I", "Part V")
+            if (found := _read(token, 0.7)) and found.series != "ROMAN":
                 yield found
 
 
-def _margin_lines(page: Page) -> list[Line]:
+def _margin_lines(page: Page) -> list[tuple[Line, bool]]:
+    """Lines where page numbers stand: in the margins (True), and the outermost ones wherever they are (False)."""
     inside = []
     for line in page.lines:
         middle = (line.bbox[1] + line.bbox[3]) / 2
         if middle < _MARGIN or middle > 1 - _MARGIN:
             inside.append(line)
-    if len(inside) > 12:  # dense page: only what is outermost
-        inside.sort(key=lambda li: min(li.bbox[1], 1 - li.bbox[3]))
-        inside = inside[:12]
-    return inside
+    inside.sort(key=lambda li: min(li.bbox[1], 1 - li.bbox[3]))
+    ordered = sorted(page.lines, key=lambda li: li.bbox[1])
+    outer = [*ordered[:2], *sorted(page.lines, key=lambda li: li.bbox[3])[-2:]]
+    kept = inside[:12]
+    return [(li, True) for li in kept] + [(li, False) for li in outer if not any(li is k for k in kept)]
+
+
+def _spreads(found: Sequence[_Found]) -> Iterator[_Found]:
+    """Two consecutive numbers on one page: a scan or PDF with two printed pages a page."""
+    numbers = {f.value: f.weight for f in found if f.series == "arabic"}
+    for value, weight in sorted(numbers.items()):
+        if value + 1 in numbers:
+            yield _Found("spread", value, f"{value}-{value + 1}", weight + numbers[value + 1])
+
+
+def _offset(found: _Found, index: int) -> int:
+    """What is constant over a run."""
+    return (2 * index if found.series == "spread" else index) - found.value
 
 
 def _runs(indices: Sequence[int]) -> Iterator[list[int]]:
@@ -125,7 +140,10 @@ def _runs(indices: Sequence[int]) -> Iterator[list[int]]:
         yield run
 
 
-def _write(series: str, value: int) -> str:
+def _write(series: str, offset: int, index: int) -> str:
+    if series == "spread":
+        return f"{2 * index - offset}-{2 * index - offset + 1}"
+    value = index - offset
     if series == "arabic":
         return str(value)
     if series in ("roman", "ROMAN"):
@@ -140,15 +158,21 @@ def printed_numbers(pages: Sequence[Page]) -> list[str]:
     Every number-like token in the margins is a candidate. Candidates of one series (Arabic, Roman, or one prefix
     such as "A-") whose value grows with the page index form a run; the best supported runs win. Years, section and
     table numbers do not grow with the index, so they find no support. Pages between two of a run get their number
-    although it was not found on them. With fewer than three pages in support only "Page 2 of 9" forms count.
+    although it was not found on them; "6-7" stands for two printed pages on one. With fewer than three pages in
+    support only "Page 2 of 9" forms count.
     """
     groups: dict[tuple[str, int], dict[int, _Found]] = defaultdict(dict)
     for index, page in enumerate(pages):
-        for line in _margin_lines(page):
+        here: list[_Found] = []
+        for line, in_margin in _margin_lines(page):
             for found in _candidates(line):
-                slot = groups[found.series, index - found.value]
-                if index not in slot or slot[index].weight < found.weight:
-                    slot[index] = found
+                if found.weight < 1 and not in_margin:
+                    continue  # a page that is not full ends with its number, but not with a running title
+                here.append(found)
+        for found in [*here, *_spreads(here)]:
+            slot = groups[found.series, _offset(found, index)]
+            if index not in slot or slot[index].weight < found.weight:
+                slot[index] = found
     runs = []
     for (series, offset), members in groups.items():
         for run in _runs(sorted(members)):
@@ -167,5 +191,5 @@ def printed_numbers(pages: Sequence[Page]) -> list[str]:
         for left, right in pairwise(free):
             if not any(numbers[left + 1 : right]):
                 for i in range(left + 1, right):
-                    numbers[i] = _write(series, i - offset)
+                    numbers[i] = _write(series, offset, i)
     return numbers

@@ -164,6 +164,7 @@ def _open_file(path: Path) -> Any:
     if size == 0:
         raise EmptyDocumentError("The file is empty (0 bytes).", remedy="Get the file again from its source.")
     filetype = sniff(head, path.suffix)
+    failures: tuple[type[Exception], ...] = (*parser_errors(), OSError)
     try:
         if filetype == "webp":
             document = pymupdf.open(stream=_as_png(path), filetype="png")
@@ -177,7 +178,7 @@ def _open_file(path: Path) -> Any:
         n_pages = document.page_count
     except DocumentError:
         raise
-    except (*parser_errors(), OSError) as error:
+    except failures as error:
         reason = " ".join(str(error).split()).removesuffix(".").replace(str(path), path.name)
         raise UnreadableDocumentError(f"The file is damaged or truncated: {reason}.", remedy=_COPY_AGAIN) from error
     if n_pages == 0:

@@ -134,7 +134,8 @@ def write_report(
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as handle:
+        # Text of a broken PDF may hold lone surrogates, which UTF-8 cannot.
+        with temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as handle:
             handle.writelines(stream)
         temporary.replace(target)
     finally:

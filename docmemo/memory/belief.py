@@ -1,7 +1,7 @@
 """Page belief memory: a Beta distribution a page (docs/design.md, section 2). Pure functions over arrays.
 
-Arrays cover the pages in scope, in ascending page order; `pages` holds their 1-based numbers, all of one document
-and inside the question's page window, so nothing can spread past either.
+Arrays cover the pages in scope, in ascending page order; `pages` holds their 1-based numbers, all inside the
+question's page window, so nothing can spread past it.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def update(
     *,
     radius: int = 0,
     decay: float = 0.5,
+    documents: Sequence[int] | None = None,
 ) -> Belief:
     """Posterior after one round of feedback.
 
@@ -69,14 +70,17 @@ def update(
         irrelevant: V.
         radius: r in pages; 0 switches propagation off.
         decay: g in [0, 1].
+        documents: which document each page is of, where the scope spans several; nothing spreads from one to another.
     """
     number = np.asarray(pages, dtype=np.int64)
+    document = np.zeros_like(number) if documents is None else np.asarray(documents, dtype=np.int64)
     both = set(useful) & set(irrelevant)
     scope = set(pages)
     a, b = belief.a.copy(), belief.b.copy()
     for page in sorted((set(useful) - both) & scope):
         distance = np.abs(number - page)
-        a += np.where(distance == 0, 1.0, np.where(distance <= radius, decay**distance, 0.0))
+        near = (distance <= radius) & (document == document[number == page])
+        a += np.where(distance == 0, 1.0, np.where(near, decay**distance, 0.0))
     down = sorted((set(irrelevant) - both) & scope)
     b += np.isin(number, np.asarray(down, dtype=np.int64)).astype(np.float64)
     return Belief(a, b)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -42,6 +41,8 @@ class Index(Record):
     """`index.json` of a stage's out folder: which file is whose, and which documents failed here."""
 
     step: str
+    code: str = ""
+    """Digest of the step's working modules."""
     documents: dict[str, IndexEntry] = Field(default_factory=dict)
     failed: dict[str, str] = Field(default_factory=dict)
     """doc_id to the reason and remedy."""
@@ -168,7 +169,7 @@ def run_step(
     """Fill `out` with one artifact a document and an index, and nothing else."""
     out.mkdir(parents=True, exist_ok=True)
     summary = Summary(failed=dict(failed_before or {}))
-    index = Index(step=step.name, failed=summary.failed)
+    index = Index(step=step.name, code=code_digest(step.modules), failed=summary.failed)
 
     def work(job: Job) -> Ensured:
         return ensure(step, job, out / artifact_name(job.document.doc_id, step.suffix), store, pool)
@@ -213,6 +214,6 @@ def _remove_others(out: Path, keep: set[str]) -> int:
     removed = 0
     for path in out.iterdir():
         if path.name not in keep and path.name != INDEX and path.is_file():
-            os.unlink(path)
+            path.unlink()
             removed += 1
     return removed

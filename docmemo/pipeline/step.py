@@ -35,14 +35,21 @@ class StepResult:
 class Step(Protocol):
     """One offline stage. Implementations are small frozen objects built from params and the model lock."""
 
-    name: str
-    """Stage name, e.g. "render"."""
-    suffix: str
-    """Ending of its artifacts, e.g. ".pages.zip"."""
-    needs: tuple[str, ...]
-    """Names of the steps whose artifacts it reads."""
-    modules: tuple[str, ...]
-    """Modules whose code decides the result (their digest is part of the key)."""
+    @property
+    def name(self) -> str:
+        """Stage name, e.g. "render"."""
+
+    @property
+    def suffix(self) -> str:
+        """Ending of its artifacts, e.g. ".pages.zip"."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the steps whose artifacts it reads."""
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Modules whose code decides the result (their digest is part of the key)."""
 
     def key(self, job: Job) -> Mapping[str, Any]:
         """Everything but the code that decides the result: document digest or upstream content, params, models."""

@@ -65,6 +65,8 @@ class Answering:
         self._reader = cast(Reader, resolve("reader", params.answer.reader)(params))
         self._reranker = cast(Reranker, resolve("reranker", params.answer.reranker)(params))
         self._policy = Policy(params.loop, params.belief, params.answer.seed)
+        self.code = code_digest(WORKING_MODULES)
+        """Digest of the code that decides an answer."""
         self._configuration = digest(
             {
                 "retrieval": params.retrieval.model_dump(mode="json"),
@@ -72,7 +74,7 @@ class Answering:
                 "loop": params.loop.model_dump(mode="json"),
                 "answer": params.answer.model_dump(mode="json"),
                 "models": dict(self.models),
-                "code": code_digest(WORKING_MODULES),
+                "code": self.code,
             }
         )
 

@@ -20,10 +20,19 @@ class Controller:
         params: prior, propagation, schedule and policy.
         seed: run seed; with the question id and the round it fixes every draw.
         question_id: names the question.
+        documents: which document each page is of, where there are several.
     """
 
-    def __init__(self, pages: Sequence[int], params: BeliefParams, seed: int, question_id: str) -> None:
+    def __init__(
+        self,
+        pages: Sequence[int],
+        params: BeliefParams,
+        seed: int,
+        question_id: str,
+        documents: Sequence[int] | None = None,
+    ) -> None:
         self.pages = list(pages)
+        self.documents = documents
         self.params = params
         self.seed = seed
         self.question_id = question_id
@@ -84,4 +93,5 @@ class Controller:
             irrelevant,
             radius=self.params.radius,
             decay=self.params.decay,
+            documents=self.documents,
         )

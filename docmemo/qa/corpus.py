@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -33,7 +33,6 @@ class DocumentView:
     doc_id: str
     artifacts: Artifacts
     retrieval: RetrievalParams
-    _layout: LayoutSet | None = field(default=None, repr=False)
 
     @cached_property
     def page_set(self) -> PageSet:
@@ -76,6 +75,11 @@ class DocumentView:
         """Pages the question may use, ascending: the whole document or the question's window."""
         first, last = question.page_window or (1, max(self.by_number, default=0))
         return [number for number in sorted(self.by_number) if first <= number <= last]
+
+    def documents_of(self, pages: Sequence[int]) -> list[int] | None:
+        """Which document each page is of, where the view spans several; None for a single document."""
+        del pages
+        return None
 
     def citation_label(self, page: int) -> str:
         """How the page calls itself, where that differs from its index: the printed number, else the PDF label."""

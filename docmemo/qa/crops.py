@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from docmemo.qa.corpus import DocumentView
+from docmemo.retrieval.tokenize import query_terms
 from docmemo.types import PageCrop, Region
 
 
@@ -21,10 +22,11 @@ def choose_crops(view: DocumentView, query: str, evidence: Sequence[int], limit:
         return []
     rank = {page: i for i, page in enumerate(evidence)}
     regions = [r for r in view.layout.regions if r.kind in ("table", "figure") and r.page in rank]
-    wanted = set(view.index.query_terms(query))
+    language = view.index.language
+    wanted = set(query_terms(query, language))
 
     def order(region: Region) -> tuple[float, int, float, float]:
-        shared = len(wanted & set(view.index.query_terms(region.text))) if region.text else 0
+        shared = len(wanted & set(query_terms(region.text, language))) if region.text else 0
         return (-shared, rank[region.page], region.bbox[1], region.bbox[0])
 
     chosen = sorted(regions, key=order)[:limit]

@@ -1,4 +1,4 @@
-"""The embedded reader: an evidence finder. It ranks pages with highlighted snippets and gives a low-confidence extract.
+"""The embedded reader, an evidence finder: ranked pages, highlighted snippets, and a low-confidence extract.
 
 It is not question answering (docs/design.md, section 3): no model reads the pages, and no score of it tells an
 answerable question from an unanswerable one, so it abstains only where no page holds any term of the question.
@@ -55,7 +55,7 @@ class PageEvidence:
 
 
 class EmbeddedReader:
-    """Marks pages whose best snippet covers the question's rare terms as useful, and those covering none as irrelevant.
+    """Calls pages whose best snippet covers the question's rare terms useful, and those covering none irrelevant.
 
     Unless the top page stands clear of the rest, it uses all rounds: the next query is the question plus the terms
     no useful page covers and the labels of the sections useful pages stand in.
@@ -129,11 +129,8 @@ class EmbeddedReader:
         return sorted((term for term in rare if term not in covered), key=lambda term: -rare[term])
 
     def _next_query(self, request: ReadRequest, missing: Sequence[str], useful: Sequence[int]) -> str:
-        labels = []
-        if request.schema is not None:
-            for section in request.schema.sections:
-                if any(section.first_page <= page <= section.last_page for page in useful):
-                    labels.append(section.label)
+        sections = request.schema.sections if request.schema is not None else []
+        labels = [s.label for s in sections if any(s.first_page <= page <= s.last_page for page in useful)]
         extra = [*missing, *dict.fromkeys(labels)][: self._params.query_terms]
         return " ".join([request.question.question, *extra])
 

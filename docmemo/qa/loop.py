@@ -93,7 +93,13 @@ class _Run:
             raise ModelResponseError(
                 f"{question.question_id}: no page of {question.doc_id} is inside the window {question.page_window}."
             )
-        self.controller = Controller(self.pages, loop.policy.belief, loop.policy.seed, question.question_id)
+        self.controller = Controller(
+            self.pages,
+            loop.policy.belief,
+            loop.policy.seed,
+            question.question_id,
+            view.documents_of(self.pages),
+        )
         self.query = question.question
         self.episode = Episode()
         self.accumulated: list[int] = []

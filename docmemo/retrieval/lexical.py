@@ -7,6 +7,7 @@ BM25 matrices (bm25s, eager sparse scoring, Lù 2024, arXiv 2407.03618) are buil
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,7 @@ from safetensors.numpy import save
 
 from docmemo.artifacts import write_atomic
 from docmemo.errors import ArtifactError
+from docmemo.fingerprint import canonical_json
 from docmemo.retrieval.tokenize import analyzer
 
 VERSION = "1"
@@ -251,8 +253,9 @@ class LexicalIndex:
             "page_offsets": self.offsets.astype(np.int64),
             "window": np.array([self.window_tokens, self.window_stride], dtype=np.int64),
         }
-        metadata = {"kind": "lexical", "version": VERSION, "language": self.language, "model": self.model}
-        return save(arrays, metadata=dict(sorted(metadata.items())))
+        header = {"kind": "lexical", "version": VERSION, "language": self.language, "model": self.model}
+        # one entry only: safetensors writes several in an order that changes from run to run
+        return save(arrays, metadata={"docmemo": canonical_json(header)})
 
     def save(self, path: Path) -> None:
         """Write the file in one go."""
@@ -267,7 +270,7 @@ class LexicalIndex:
         """
         try:
             with safe_open(path, framework="numpy") as file:
-                metadata = file.metadata() or {}
+                metadata = json.loads((file.metadata() or {}).get("docmemo", "{}"))
                 if (metadata.get("kind"), metadata.get("version")) != ("lexical", VERSION):
                     raise ArtifactError(
                         f"{path} is not a lexical index of version {VERSION}.", remedy="Run `dvc repro`."

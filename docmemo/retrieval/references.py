@@ -1,8 +1,8 @@
 """Explicit references in a query ("page 12", "Fig. 4", "Section 3.2", "第12页") and the pages they may mean.
 
 A page number is ambiguous: of 44 benchmark questions that name one page, 24 mean the physical index and 20 the
-PDF's label or the number printed on the page. So every reading gets a share, the index a little more, and what the page
-says decides between them. A figure or table means the page with its caption rather than one that only mentions it.
+PDF's label or the number printed on the page. So every reading gets a share, the index a little more, and what the
+page says decides between them. A figure or table means the page with its caption rather than one that mentions it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,20 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
+from docmemo.documents.captions import (
+    LABEL,
+    LABEL_WORDS,
+    NO_MORE,
+    LabelKind,
+    is_contents_line,
+    label_starts,
+    labels_in,
+    may_hold_label,
+    normal_label,
+)
 from docmemo.types import Line, PageSet
 
-Kind = Literal["page", "position", "figure", "chart", "table", "exhibit", "algorithm", "box", "section", "appendix"]
+Kind = Literal["page", "position"] | LabelKind
 
 INDEX, PRINTED = 0.9, 0.8
 """Strength of a page whose index, and of one whose label or printed number, is the number asked for."""
@@ -78,33 +89,12 @@ _LAST = re.compile(r"\bback cover|最后一页|最後一頁|末页|最後のペ�
 _HAN = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2}
 _HAN_NUMBER = re.compile(r"(?<=第)[零一二三四五六七八九十百两]{1,5}(?=[页頁章节節])")
 
-_WORDS: dict[Kind, str] = {
-    "figure": r"figures?|figs?\.?|abbildung(?:en)?|abb\.?|figuras?|illustrations?|图|圖|図|그림"
-    r"|рис(?:унок|унке|\.)|rysunek|obrázek|şekil|الشكل|شكل",
-    "chart": r"charts?|graphs?|diagrams?|diagramme?|schaubild|grafik|graphiques?|gráficos?|grafico"
-    r"|图表|圖表|グラフ|график[еа]?",
-    "table": r"tables?|tab\.|tabellen?|tableaux?|tablas?|tabelas?|tabell[ae]|表格?|표"
-    r"|таблиц[аеуы]|جدول|الجدول|tablo|tabulka",
-    "exhibit": r"exhibits?",
-    "algorithm": r"algorithms?|algorithmus|algorithme|algoritmo|算法",
-    "box": r"box(?:es)?|kasten|encadré",
-    "section": r"sections?|sec\.|§|chapters?|abschnitt|kapitel|chapitres?|capítulos?|capitolo|secci[oó]n|sezione|seção"
-    r"|раздел[еа]?|глав[аеы]",
-    "appendix": r"appendix|appendices|annex(?:e|es)?|anhang|anexo|apéndice|allegato"
-    r"|приложени[ея]|附录|附錄|付録|부록",
-}
-_LABEL = r"(?:[A-Z]{1,2}[.\-–]?)?\d+(?:[.\-–]\d+)*[a-z]?|(?-i:[IVX]{1,5})|(?-i:[A-Z])(?:[.\-–]\d+)*"
 _SEPARATOR = r"\s*(?:,\s*(?:and\s+)?|and|&|und|et|y|to|bis|à|和|与|及|、)\s*"
 _NAMED = [
-    (
-        kind,
-        re.compile(
-            rf"(?<![^\W\d_])(?:{words})\s*({_LABEL})(?![^\W_])((?:{_SEPARATOR}(?:{_LABEL})(?![^\W_%]))*)", re.I
-        ),
-    )
-    for kind, words in _WORDS.items()
+    (kind, re.compile(rf"{word}\s*({LABEL}){NO_MORE}((?:{_SEPARATOR}(?:{LABEL}){NO_MORE}(?!\s?%))*)", re.I))
+    for kind, word in LABEL_WORDS.items()
 ]
-_LABELS = re.compile(rf"(?:{_LABEL})(?![^\W_])", re.I)
+_LABELS = re.compile(rf"(?:{LABEL}){NO_MORE}", re.I)
 _HAN_SECTION = re.compile(r"第\s*(\d+(?:\.\d+)*)\s*[章节節]")
 
 
@@ -118,10 +108,6 @@ def _number(text: str) -> str:
         else:
             digit = _HAN[c]
     return str(total + digit)
-
-
-def _normal_label(label: str) -> str:
-    return re.sub(r"[–\-]", "-", label).strip(".").casefold()
 
 
 def _expand(numbers: str) -> Iterator[int]:
@@ -160,32 +146,12 @@ def find_references(query: str) -> list[Reference]:
             labels = [match[1], *_LABELS.findall(match[2])]
             if not any(c.isdigit() or c.isupper() for c in match[1]):
                 continue
-            found.extend(Reference(kind, _normal_label(label)) for label in labels)
+            found.extend(Reference(kind, normal_label(label)) for label in labels)
     found.extend(Reference("section", match[1]) for match in _HAN_SECTION.finditer(text))
     return list(dict.fromkeys(found))
 
 
-_ANY_WORD = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(_WORDS.values())})\s*[\dA-Z]", re.I)
-_CAPTION_START = [
-    (kind, re.compile(rf"^\W{{0,3}}(?:{words})\s*({_LABEL})(?![^\W_])(.*)$", re.I | re.S))
-    for kind, words in _WORDS.items()
-]
-_MENTIONS = [
-    (kind, re.compile(rf"(?<![^\W\d_])(?:{words})\s*({_LABEL})(?![^\W_])", re.I)) for kind, words in _WORDS.items()
-]
 _NUMBERED_HEADING = re.compile(r"^(\d{1,2}(?:\.\d{1,2}){0,3}|[A-Z](?:\.\d{1,2}){1,3})\.?\s+([^\W\d_].{1,90})$", re.S)
-_CONTENTS_LINE = re.compile(r"(?:\.\s?){4,}|…|\s\d{1,4}\s*$")
-_SENTENCE_GOES_ON = re.compile(r"^\s*(?:[a-zà-ÿ]|\)|,|;|\]|and\b|shows?\b|zeigt|montre|muestra)")
-
-
-def caption_of(text: str) -> tuple[Kind, str] | None:
-    """(kind, label) if `text` begins as the caption of a figure, chart, table, exhibit, algorithm or box does."""
-    text = unicodedata.normalize("NFKC", text).strip()
-    for kind, pattern in _CAPTION_START:
-        match = pattern.match(text) if kind not in ("section", "appendix") else None
-        if match and not _SENTENCE_GOES_ON.match(match[2]) and not _CONTENTS_LINE.search(match[2][6:]):
-            return kind, _normal_label(match[1])
-    return None
 
 
 class ReferenceIndex:
@@ -213,42 +179,40 @@ class ReferenceIndex:
             match = _NUMBERED_HEADING.match(entry.title.strip())
             if match and entry.page in self._pages:
                 self._add("section", match[1], entry.page, CAPTION)
-                self._headings.append((_normal_label(match[1]), entry.page))
+                self._headings.append((normal_label(match[1]), entry.page))
             self._read_caption(entry.page, entry.title.strip())
         self._headings.sort(key=lambda item: item[1])
 
     def _add(self, kind: Kind, label: str, page: int, strength: float) -> None:
-        pages = self._labelled[kind, _normal_label(label)]
+        pages = self._labelled[kind, normal_label(label)]
         pages[page] = max(pages.get(page, 0.0), strength)
 
     def _read_caption(self, page: int, text: str) -> None:
-        for kind, pattern in _CAPTION_START:
-            match = pattern.match(text)
-            if match:
-                rest = match[2]
-                if _CONTENTS_LINE.search(rest) and len(rest) > 6:
-                    strength = LISTED
-                elif _SENTENCE_GOES_ON.match(rest):
-                    strength = MENTION
-                else:
-                    strength = CAPTION
-                self._add(kind, match[1], page, strength)
+        for start in label_starts(text):
+            strength = {"caption": CAPTION, "listed": LISTED, "sentence": MENTION}[start.role]
+            self._add(start.kind, start.label, page, strength)
 
     def _read_line(self, page: int, line: Line) -> None:
         text = unicodedata.normalize("NFKC", line.text).strip()
-        if _ANY_WORD.search(text):
+        if may_hold_label(text):
             self._read_caption(page, text)
-            for kind, pattern in _MENTIONS:
-                for match in pattern.finditer(text):
-                    self._add(kind, match[1], page, MENTION)
+            for kind, label in labels_in(text):
+                self._add(kind, label, page, MENTION)
+        if text.startswith("第"):
+            chapter = _HAN_SECTION.match(_HAN_NUMBER.sub(lambda m: _number(m[0]), text))
+            if chapter:
+                listed = is_contents_line(text)
+                self._add("section", chapter[1], page, LISTED if listed else CAPTION)
+                if not listed:
+                    self._headings.append((chapter[1], page))
         heading = _NUMBERED_HEADING.match(text)
         if heading and (heading[2][0].isupper() or not heading[2][0].isascii()):
-            listed = bool(_CONTENTS_LINE.search(text))
+            listed = is_contents_line(text)
             stands_out = line.bold or line.size > 1.1 * self._body or "." in heading[1]
             if stands_out:
                 self._add("section", heading[1], page, LISTED if listed else CAPTION)
                 if not listed:
-                    self._headings.append((_normal_label(heading[1]), page))
+                    self._headings.append((normal_label(heading[1]), page))
 
     def _by_label(self, kind: Kind, label: str) -> dict[int, float]:
         pages = dict(self._labelled.get((kind, label), {}))

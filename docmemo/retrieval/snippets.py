@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from docmemo.documents.passages import Passage, passages, union
 from docmemo.retrieval.lexical import LexicalIndex
-from docmemo.retrieval.passages import Passage, passages, union
 from docmemo.retrieval.tokenize import analyzer, query_terms
 from docmemo.types import Box, Page, PageSet
 

@@ -21,6 +21,8 @@ according document documents page pages following many much please tell give giv
 mentioned answer question
 """
 
+_WEAK_ENGLISH = "al et ie eg etc via per vs first second one two new see us use used"
+
 _ASKING = {
     "en": _ENGLISH,
     "de": """wie viel viele vielen welche welcher welches welchem welchen was wer wem wen wessen wo wohin woher
@@ -94,6 +96,15 @@ def stop_words(language: str) -> frozenset[str]:
     """
     words = set(_ASKING.get(language, "").split())
     words.update(word.casefold() for word in _BASE.get(language, ()))
+    return frozenset(words)
+
+
+@lru_cache(maxsize=64)
+def weak_words(language: str) -> frozenset[str]:
+    """Words that make no keyword: stop words, and words that are searched for but say little on their own."""
+    words = set(stop_words(language))
+    if language == "en":
+        words.update(base.STOPWORDS_EN_PLUS, _WEAK_ENGLISH.split())
     return frozenset(words)
 
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from docmemo.config import SummarizeParams
-from docmemo.memory.headings import Heading, find_headings, is_running, running_texts
+from docmemo.documents.captions import caption_of
+from docmemo.documents.headings import Heading, find_headings, is_running, running_texts
+from docmemo.documents.passages import Passage, passages
 from docmemo.retrieval.lexical import LexicalIndex
-from docmemo.retrieval.passages import Passage, passages
-from docmemo.retrieval.references import caption_of
+from docmemo.retrieval.stopwords import weak_words
 from docmemo.retrieval.tokenize import Analyzer, analyzer, document_language
 from docmemo.types import Page, PageSet, PageSummary, SummarySet
 
@@ -34,7 +35,8 @@ def _key_sentences(
     """The sentences that carry most of the page's weight, in page order.
 
     A sentence's score is the mean weight (tf on the page times idf in the document) of its different terms, a length
-    of 8 terms assumed at least, raised by up to 30% towards the page's top.
+    of 8 terms assumed at least, raised by up to 30% towards the page's top, lowered by 30% for a fragment that starts
+    in lower case.
     """
     scored = []
     for at, sentence in enumerate(sentences):
@@ -42,7 +44,8 @@ def _key_sentences(
         if len(terms) < MIN_TERMS or not _readable(sentence.text):
             continue
         mean = sum(weight.get(term, 0.0) for term in terms) / max(8, len(terms))
-        scored.append((mean * (1.3 - 0.3 * at / len(sentences)), at, terms))
+        fragment = 0.7 if sentence.text[0].islower() else 1.0
+        scored.append((mean * fragment * (1.3 - 0.3 * at / len(sentences)), at, terms))
     scored.sort(key=lambda item: (-item[0], item[1]))
     chosen: list[tuple[int, set[str]]] = []
     for _, at, terms in scored:
@@ -88,9 +91,15 @@ def _compose(parts: Sequence[str], limit: int) -> str:
 
 def _keywords(page: Page, weight: Mapping[str, float], analyse: Analyzer, limit: int) -> list[str]:
     """The page's heaviest terms, as they are most often written there."""
+    weak = weak_words(analyse.language)
     written: dict[str, Counter[str]] = {}
     for word, term in analyse.words(page.text):
-        if len(word) > 1 and any(c.isalpha() for c in word) and not any(c.isdigit() for c in word):
+        if (
+            len(word) > 1
+            and word not in weak
+            and any(c.isalpha() for c in word)
+            and not any(c.isdigit() for c in word)
+        ):
             written.setdefault(term, Counter())[word] += 1
     best = sorted(written, key=lambda term: (-weight.get(term, 0.0), term))[:limit]
     return [min(written[term].items(), key=lambda item: (-item[1], item[0]))[0] for term in best]
@@ -117,9 +126,7 @@ def summarize_pages(page_set: PageSet, params: SummarizeParams) -> SummarySet:
         shown = page.model_copy(update={"lines": [line for line in page.lines if not is_running(line, running)]})
         summary = _page_summary(shown, headings.get(page.page, []), weight, analyse, params)
         summaries.append(
-            PageSummary(
-                page=page.page, summary=summary, keywords=_keywords(shown, weight, analyse, params.keywords)
-            )
+            PageSummary(page=page.page, summary=summary, keywords=_keywords(shown, weight, analyse, params.keywords))
         )
     return SummarySet(doc_id=page_set.doc_id, summaries=summaries)
 

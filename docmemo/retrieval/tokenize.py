@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import Stemmer
 
+from docmemo.documents.language import detect_language
 from docmemo.retrieval.stopwords import languages, stop_words
 
 SNOWBALL = {
@@ -144,43 +145,27 @@ def analyzer(language: str) -> Analyzer:
     return Analyzer(language)
 
 
-_SCRIPTS = (
-    ("ja", re.compile("[\u3040-\u30ff]"), 0.05),
-    ("ko", re.compile(f"[{_HANGUL}]"), 0.2),
-    ("zh", re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"), 0.2),
-    ("he", re.compile("[\u0590-\u05ff]"), 0.3),
-    ("th", re.compile("[\u0e00-\u0e7f]"), 0.3),
-    ("el", re.compile("[\u0370-\u03ff]"), 0.5),
-    ("ta", re.compile("[\u0b80-\u0bff]"), 0.3),
-    ("hi", re.compile("[\u0900-\u097f]"), 0.3),
-)
-
-
 @lru_cache(maxsize=1)
 def _function_words() -> dict[str, frozenset[str]]:
     return {language: stop_words(language) for language in languages() if language not in ("zh", "ja", "ko")}
 
 
-def detect_language(text: str, default: str = "") -> str:
-    """ISO 639-1 code of `text` by its script, else by its function words; `default` when neither decides.
+def query_language(query: str, default: str = "") -> str:
+    """ISO 639-1 code of a query; `default` when it is too short to tell.
 
-    For queries and for documents whose language nobody determined. A language must hold more function words than
-    any other, at least two, and at least a tenth of the words.
+    `documents.language` wants a page of text. In Latin and Cyrillic letters a query's language must hold more
+    function and question words than any other, at least two, and at least a tenth of the words; other scripts
+    decide alone.
     """
-    sample = unicodedata.normalize("NFKC", text[:20_000])
-    letters = sum(c.isalpha() for c in sample)
+    letters = [c for c in query if c.isalpha()]
     if not letters:
         return default
-    for language, pattern, share in _SCRIPTS:
-        if len(pattern.findall(sample)) >= share * letters:
-            return language
-    words = re.findall(r"[^\W\d_]+", sample.casefold())
-    counts = {lang: sum(w in stops for w in words) for lang, stops in _function_words().items()}
-    ranked = sorted(counts.items(), key=lambda item: -item[1])
-    (best, most), (_, second) = ranked[0], ranked[1]
-    if most >= 2 and most > second and most * 10 >= len(words):
-        return best
-    return default
+    if sum(c < "\u0250" or "\u0400" <= c < "\u0530" for c in letters) * 2 < len(letters):
+        return detect_language(query) or default
+    words = re.findall(r"[^\W\d_]+", unicodedata.normalize("NFKC", query).casefold())
+    counts = {language: sum(w in stops for w in words) for language, stops in _function_words().items()}
+    (best, most), (_, second) = sorted(counts.items(), key=lambda item: -item[1])[:2]
+    return best if most >= 2 and most > second and most * 10 >= len(words) else default
 
 
 def query_terms(query: str, language: str) -> list[str]:
@@ -190,7 +175,7 @@ def query_terms(query: str, language: str) -> list[str]:
     alternative would make German articles count for every English verb). A term that both analyses give counts once
     more only if it stands in the query more than once.
     """
-    own = detect_language(query, default=language)
+    own = query_language(query, language)
     terms = analyzer(language).terms(query)
     if own == language:
         return terms
@@ -203,12 +188,5 @@ def query_terms(query: str, language: str) -> list[str]:
 
 
 def document_language(texts: Iterable[str], language: str = "") -> str:
-    """`language` if it is known, else what the first pages' text looks like."""
-    if language:
-        return language
-    sample = ""
-    for text in texts:
-        sample += text[:3000] + "\n"
-        if len(sample) > 20_000:
-            break
-    return detect_language(sample)
+    """`language` if it is known, else what the pages' text looks like; '' when that says nothing."""
+    return language or detect_language("\n".join(texts))

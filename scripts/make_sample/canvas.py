@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-import pymupdf
 from fpdf import FPDF
+
+from .pdfs import open_pdf, shipped_font
 
 RGB = tuple[int, int, int]
 
@@ -37,8 +39,19 @@ _font_folder = Path(tempfile.mkdtemp(prefix="make_sample_fonts_"))
 def _font_file(code: str) -> Path:
     path = _font_folder / f"{code}.ttf"
     if not path.exists():
-        path.write_bytes(pymupdf.Font(code).buffer)
+        path.write_bytes(shipped_font(code).buffer)
     return path
+
+
+def _store_turned(document: Any, page_number: int) -> None:
+    """Store a landscape page as a portrait one that carries /Rotate 90: it looks the same, its coordinates do not."""
+    wide = document[page_number - 1].rect
+    with open_pdf() as copy:
+        copy.insert_pdf(document, from_page=page_number - 1, to_page=page_number - 1)
+        tall = document.new_page(page_number, width=wide.height, height=wide.width)
+        tall.show_pdf_page(tall.rect, copy, 0, rotate=90)
+        tall.set_rotation(90)
+    document.delete_page(page_number - 1)
 
 
 @dataclass
@@ -56,7 +69,7 @@ class Canvas:
     marks: dict[str, int] = field(default_factory=dict)
     outline: list[tuple[int, str, int]] = field(default_factory=list)
     labels: list[dict[str, str | int]] = field(default_factory=list)
-    rotations: dict[int, int] = field(default_factory=dict)
+    turned: list[int] = field(default_factory=list)
     on_page: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
@@ -93,7 +106,7 @@ class Canvas:
             self._loaded.add(family)
         bold_missing = family == "cjk" and "B" in style
         self.pdf.set_font(family, "" if family == "cjk" else style, size)
-        self.pdf.text_mode = 2 if bold_missing else 0  # type: ignore[assignment]
+        self.pdf.text_mode = 2 if bold_missing else 0
         self._stroke = size / 30 if bold_missing else 0.0
 
     def measure(self, text: str) -> float:
@@ -120,6 +133,8 @@ class Canvas:
         self.pdf.text(x, y, shaped)
         if word_space:
             self.pdf._out("0 Tw")
+        if self._stroke:
+            self.pdf._out("0 Tr")
 
     def line(self, x1: float, y1: float, x2: float, y2: float, color: RGB = BLACK, width: float = 0.5) -> None:
         self.pdf.set_draw_color(*color)
@@ -198,11 +213,11 @@ class Canvas:
 
     def to_bytes(self) -> bytes:
         """The finished PDF; the same drawing calls give the same bytes."""
-        with pymupdf.open(stream=bytes(self.pdf.output()), filetype="pdf") as document:
+        with open_pdf(stream=bytes(self.pdf.output()), filetype="pdf") as document:
             if self.outline:
                 document.set_toc(self._toc())
             if self.labels:
                 document.set_page_labels(self.labels)
-            for page_number, degrees in self.rotations.items():
-                document[page_number - 1].set_rotation(degrees)
+            for page_number in self.turned:
+                _store_turned(document, page_number)
             return bytes(document.tobytes(garbage=3, deflate=True, use_objstms=1, no_new_id=True))

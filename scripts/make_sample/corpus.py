@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 
 from .canvas import Canvas
+from .pdfs import open_pdf
 
 UNANSWERABLE = "Not answerable"
+_PRINTED = re.compile(r"\{p:([a-z0-9_-]+)\}")
 SOURCES = {"text", "layout", "table", "chart", "figure"}
 
 
@@ -58,8 +61,11 @@ def read_questions(sample: Sample) -> list[dict[str, object]]:
     """The questions of one document, from `content/<name>.questions`.
 
     A line is `question | answer | format | anchors | sources`; `question | -` alone is unanswerable. Raises
-    KeyError for an anchor that the document never placed.
+    KeyError for an anchor that the document never placed. `{p:anchor}` in a question becomes the page number
+    printed on the anchor's page (the PDF page label, where there are labels).
     """
+    with open_pdf(stream=sample.pdf, filetype="pdf") as document:
+        labels = [page.get_label() or str(page.number + 1) for page in document]
     stem = sample.doc_id.removesuffix(".pdf")
     rows: list[dict[str, object]] = []
     for line in content(f"{stem}.questions").splitlines():
@@ -69,7 +75,7 @@ def read_questions(sample: Sample) -> list[dict[str, object]]:
         row: dict[str, object] = {
             "question_id": f"{stem.replace('_', '-')}-{len(rows) + 1:02d}",
             "doc_id": sample.doc_id,
-            "question": parts[0],
+            "question": _PRINTED.sub(lambda found: labels[sample.marks[found[1]] - 1], parts[0]),
         }
         if parts[1] == "-":
             row |= {"answer": UNANSWERABLE, "answer_format": "None", "evidence_pages": [], "evidence_sources": []}

@@ -198,7 +198,7 @@ class Flow:
         words = parse_inline(text)
         if first:  # a first-line indent, made with an unbreakable blank word
             self.canvas.font(family, "", size)
-            words = [Word("\u2003" if t.body == "cjk" else "\u00a0" * 3, False, False), Word(words[0].text, words[0].bold, False, words[0].anchors), *words[1:]]
+            words = [Word("\u3000" * 2 if t.body == "cjk" else "\u00a0" * 3, False, False), Word(words[0].text, words[0].bold, False, words[0].anchors), *words[1:]]
         laid = self.lines(words, width, family, size)
         for i, (line, last) in enumerate(laid):
             self.need(lead * (2 if i == 0 and len(laid) > 1 else 1))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import numpy as np
-import pymupdf
 from PIL import Image, ImageFilter
+
+from .pdfs import open_pdf
 
 SKEW = 0.9  # degrees, the largest
 
 
-def scan_page(page: pymupdf.Page, seed: int, dpi: int = 138, quality: int = 34, paper: int = 233) -> bytes:
+def scan_page(page: Any, seed: int, dpi: int = 138, quality: int = 34, paper: int = 233) -> bytes:
     """One page as a grey JPEG, as an office scanner would have it."""
     rng = np.random.default_rng(seed)
-    pixmap = page.get_pixmap(dpi=dpi, colorspace=pymupdf.csGRAY)
+    pixmap = page.get_pixmap(dpi=dpi, colorspace="gray")
     sheet = Image.frombytes("L", (pixmap.width, pixmap.height), pixmap.samples)
     sheet = sheet.rotate(float(rng.uniform(-SKEW, SKEW)), Image.Resampling.BICUBIC, fillcolor=255)
     sheet = sheet.filter(ImageFilter.GaussianBlur(0.45))
@@ -37,7 +39,7 @@ def scan_page(page: pymupdf.Page, seed: int, dpi: int = 138, quality: int = 34, 
 
 def scanned(pdf: bytes, seed: int, pages: set[int] | None = None, quality: int = 34) -> bytes:
     """`pdf` with its pages (all, or the 1-based ones named) replaced by scans of themselves."""
-    with pymupdf.open(stream=pdf, filetype="pdf") as source, pymupdf.open() as target:
+    with open_pdf(stream=pdf, filetype="pdf") as source, open_pdf() as target:
         for number, page in enumerate(source, start=1):
             if pages is not None and number not in pages:
                 target.insert_pdf(source, from_page=number - 1, to_page=number - 1)

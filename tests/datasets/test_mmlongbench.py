@@ -80,9 +80,13 @@ def test_a_missing_pdf_is_a_failed_document_and_not_an_abort(tmp_path: Path) -> 
     assert dataset.notes["document missing"].count == 1
 
 
-def test_documents_nobody_asks_about_stay_out(tmp_path: Path) -> None:
+def test_documents_nobody_asks_about_are_prepared_unless_the_questions_are_a_cut(tmp_path: Path) -> None:
     make_benchmark(tmp_path, sample_row(), documents=("report.pdf", "other.pdf"))
     dataset = load(tmp_path, "mmlongbench")
+    assert [d.doc_id for d in dataset.documents] == ["other.pdf", "report.pdf"]
+    assert dataset.notes["document without questions"].count == 1
+    (tmp_path / "samples.json").rename(tmp_path / "cut.json")
+    dataset = load(tmp_path, "mmlongbench", questions="cut.json")
     assert [d.doc_id for d in dataset.documents] == ["report.pdf"]
     assert dataset.notes["document without questions"].count == 1
 

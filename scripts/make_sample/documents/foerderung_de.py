@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .. import charts
 from ..canvas import BLACK, GREY, LIGHT, RGB, RULE, WHITE, Canvas
 from ..charts import Box
@@ -10,8 +12,17 @@ from ..flow import Flow, Theme
 
 BLUE: RGB = (0, 70, 130)
 COLORS: tuple[RGB, ...] = (BLUE, (220, 140, 40), (110, 150, 90), (150, 90, 110))
-THEME = Theme(body="times", head="helvetica", size=11.2, leading=1.36, accent=BLUE, justify=True, left=78, right=78, top=96,
-              bottom=76, h1=20, h2=14, h3=11)  # fmt: skip
+THEME = Theme(body="times", head="helvetica", size=12.2, leading=1.42, accent=BLUE, justify=True, left=78, right=78, top=96,
+              bottom=76, h1=20, h2=16, h3=12)  # fmt: skip
+
+
+_SUFFIX = re.compile(r"(?<=[a-zäöüß]{3})(?=(?:lich|keit|heit|schaft|[bdfglmnprstvwz]ung)(?:e[nrs]?|s)?\b)")
+_PART = re.compile(r"(?<=[a-zäöüß]{3})(?=(?:pumpe|heizung|anlage|gebäude|wärme|behörde|netz|preis|betrieb|kosten|wert)[a-z]{0,2}\b)")
+
+
+def _breakable(source: str) -> str:
+    """Mark where long words may be broken: before common suffixes and second parts of compounds."""
+    return _PART.sub("¦", _SUFFIX.sub("¦", source)).replace("¦¦", "¦")
 
 
 class Guide:
@@ -56,8 +67,9 @@ class Guide:
 
     def chart(self, name: str) -> None:
         f, c = self.flow, self.canvas
-        f.need(210)
-        box = Box(f.x, f.y, f.column_width, 180, "helvetica", 8.6, COLORS)
+        height = 190 if name == "kosten" else 146
+        f.need(height + 40)
+        box = Box(f.x, f.y, f.column_width, height, "helvetica", 8.6, COLORS)
         if name == "bestand":
             charts.pie(c, box, {"Erdgas": 58.0, "Heizöl": 17.0, "Fernwärme": 14.0, "Wärmepumpe": 7.0, "Holz und Sonstiges": 4.0})
         elif name == "antraege":
@@ -66,7 +78,7 @@ class Guide:
         else:
             charts.hbars(c, box, {"Gasheizung": [21.4, 3.1], "Wärmepumpe Luft": [13.2, 2.2], "Wärmepumpe Erdreich": [11.1, 2.0],
                                   "Fernwärme": [15.0, 1.4]}, ["Energie", "Wartung"], suffix="", label_width=0.26)  # fmt: skip
-        f.y += 196
+        f.y += height + 16
 
     def steps(self, _: str) -> None:
         c, f = self.canvas, self.flow
@@ -87,7 +99,7 @@ class Guide:
 
 def draw() -> Canvas:
     guide = Guide()
-    guide.flow.render(content("foerderung_de.md"))
+    guide.flow.render(_breakable(content("foerderung_de.md")))
     return guide.canvas
 
 

@@ -10,8 +10,8 @@ from ..flow import Flow, Theme
 
 RED: RGB = (160, 42, 38)
 COLORS: tuple[RGB, ...] = (RED, (60, 110, 140), (214, 160, 70), (90, 140, 96), (130, 120, 140))
-THEME = Theme(body="cjk", head="cjk", size=11, leading=1.75, accent=RED, left=74, right=74, top=92, bottom=74, indent=1,
-              h1=21, h2=15, h3=12)  # fmt: skip
+THEME = Theme(body="cjk", head="cjk", size=12.6, leading=1.85, accent=RED, left=74, right=74, top=92, bottom=74, indent=1,
+              h1=21, h2=17, h3=13.5)  # fmt: skip
 MONTHS = [f"{m}月" for m in range(1, 13)]
 
 

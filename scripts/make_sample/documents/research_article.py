@@ -44,7 +44,7 @@ class Article:
         c.font("times", "", 9.5)
         c.text(306, 766, str(200 + page), align="C")
 
-    def title(self, abstract: str) -> None:
+    def title(self, _: str) -> None:
         c, flow = self.canvas, self.flow
         flow.new_page()
         c.bookmark(1, "Listening for swarms")

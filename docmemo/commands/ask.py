@@ -1,0 +1,145 @@
+"""`docmemo ask FILE... "question"`: evidence and an answer from one's own documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from docmemo.config import Params
+    from docmemo.qa.adhoc import AdhocAnswer
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def ask(
+    items: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE... QUESTION", help="PDFs or folders of page images, then the question."),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    params_file: Annotated[
+        Path | None, typer.Option("--params", help="Parameters; default: the project's params.yaml, if there is one.")
+    ] = None,
+) -> None:
+    """Find the pages that hold the evidence for a question, with snippets to check, in any PDF."""
+    import asyncio
+    import logging
+    from contextlib import ExitStack
+
+    from rich.console import Console
+
+    from docmemo.errors import ConfigError
+    from docmemo.settings import load_settings
+
+    if len(items) < 2 or not items[-1].strip():
+        raise ConfigError(
+            "A file and a question are needed.",
+            remedy='Example: docmemo ask report.pdf "What was the revenue in 2023?"',
+        )
+    *names, question = items
+    if Path(question).is_file():
+        raise ConfigError(
+            f"The last argument, {question}, is a file; the question comes last.",
+            remedy='Example: docmemo ask report.pdf "What was the revenue in 2023?"',
+        )
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    messages = Console(stderr=True, highlight=False)
+    params = _params(params_file)
+
+    from docmemo.qa.adhoc import ask as run
+
+    files = [Path(name) for name in dict.fromkeys(names)]
+    with ExitStack() as stack:
+        status = stack.enter_context(messages.status(f"reading {len(files)} file{'s' if len(files) > 1 else ''} ..."))
+        settings = load_settings()
+        answer = asyncio.run(
+            run(files, question, params, settings, lambda text: messages.print(text, markup=False), stack)
+        )
+        status.stop()
+        if as_json:
+            import json
+
+            typer.echo(json.dumps(as_dict(answer), ensure_ascii=False, indent=1))
+        else:
+            show(answer, Console(highlight=False))
+
+
+def _params(path: Path | None) -> Params:
+    from docmemo.commands import find_project
+    from docmemo.config import Params, load_params
+    from docmemo.errors import ConfigError
+
+    if path is not None:
+        return load_params(path)
+    try:
+        return load_params(find_project() / "params.yaml")
+    except ConfigError:
+        if any((folder / "params.yaml").exists() for folder in (Path.cwd(), *Path.cwd().parents)):
+            raise
+        return Params()
+
+
+def as_dict(answer: AdhocAnswer) -> dict[str, Any]:
+    """The answer for machines."""
+    record = answer.record
+    citations = []
+    for citation in record.citations:
+        file, page = answer.locate(citation.page)
+        citations.append(
+            {
+                "file": file,
+                "page": page,
+                "label": citation.label,
+                "bbox": list(citation.bbox) if citation.bbox else None,
+                "quote": citation.quote,
+            }
+        )
+    last = record.rounds[-1]
+    return {
+        "question": record.question,
+        "outcome": record.outcome,
+        "answer": record.answer,
+        "confidence": record.confidence,
+        "reason": record.reason,
+        "pages": [dict(zip(("file", "page"), answer.locate(page), strict=True)) for page in last.evidence],
+        "citations": citations,
+        "rounds": len(record.rounds),
+        "queries": [r.query for r in record.rounds],
+        "usage": record.usage.model_dump(mode="json"),
+        "failed_files": [{"file": f.path, "reason": f.reason} for f in answer.failed],
+    }
+
+
+def show(answer: AdhocAnswer, console: Console) -> None:
+    """The answer for people: pages best first, with their snippets."""
+    from rich.markup import escape
+    from rich.padding import Padding
+
+    record = answer.record
+    quotes: dict[int, list[str]] = {}
+    for citation in record.citations:
+        quotes.setdefault(citation.page, []).extend([citation.quote] if citation.quote else [])
+    if record.outcome == "not_answerable":
+        console.print("[bold]Nothing found.[/] ", end="")
+        console.print(record.reason, markup=False)
+        return
+    several = len({answer.locate(page)[0] for page in answer.view.by_number}) > 1
+    for rank, (page, texts) in enumerate(quotes.items(), 1):
+        file, number = answer.locate(page)
+        printed = answer.page(page).printed or answer.page(page).label
+        name = f"page {number}" + (f" (printed {printed})" if printed and printed != str(number) else "")
+        where = f"{file}, {name}" if several else name
+        console.print(f"[bold]{rank}. {escape(where)}[/]")
+        for text in texts:
+            console.print(Padding(escape(" ".join(text.split())), (0, 0, 0, 3)))
+    console.print()
+    label = "Low-confidence extract" if record.confidence == "low" else "Answer"
+    console.print(f"[bold]{label}:[/] {escape(record.answer or '')}")
+    if record.confidence == "low":
+        console.print("[dim]The embedded stack finds evidence; it does not read it. Check the pages above.[/]")

@@ -1,0 +1,11 @@
+"""PyMuPDF's doors under a type: the library carries none, and strict checking forbids calling what is untyped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pymupdf
+
+open_pdf: Callable[..., Any] = pymupdf.open
+shipped_font: Callable[..., Any] = pymupdf.Font
