@@ -36,7 +36,9 @@ def configure(settings: Settings) -> None:
     """Set Prefect's environment where the user has not; ends a server that a killed run left."""
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
-    os.environ.setdefault("PREFECT_HOME", str((settings.state / "prefect").absolute()))
+    home = (settings.state / "prefect").absolute()
+    home.mkdir(parents=True, exist_ok=True)  # its server never comes up when the folder above is missing
+    os.environ.setdefault("PREFECT_HOME", str(home))
     end_orphans(settings)
 
 

@@ -20,6 +20,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGES = ("ingest", "render", "layout", "embed", "summarize", "schema", "answer", "judge", "report")
+DATASET_FORMATS = ("folder", "mmlongbench", "sample")
 PACKAGES = ("docmemo", "stages", "flows")
 _RUN = """
 import atexit, json, runpy, sys
@@ -89,6 +90,9 @@ def loaded_modules(work: Path) -> dict[str, list[str]]:
         if done.returncode != 0:
             raise RuntimeError(f"stage {stage} failed:\n{done.stderr}")
         files = [Path(file).resolve().relative_to(ROOT) for file in json.loads(note.read_text())]
+        files.append(Path("stages") / f"{stage}.py")
+        if stage == "ingest":  # which reader it loads is a parameter
+            files += [Path("docmemo/datasets") / f"{name}.py" for name in DATASET_FORMATS]
         found[stage] = sorted({f.as_posix() for f in files if (ROOT / f).read_text().strip()})
     return found
 

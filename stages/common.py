@@ -19,9 +19,8 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from docmemo.artifacts import read_json, read_jsonl, write_atomic
+from docmemo.artifacts import read_jsonl, write_atomic
 from docmemo.config import Params, load_params
-from docmemo.datasets.ingest import IngestSummary
 from docmemo.errors import BusyError, DocMemoError
 from docmemo.fingerprint import canonical_json, digest
 from docmemo.settings import Settings, load_settings
@@ -129,11 +128,6 @@ def read_documents() -> list[Document]:
 def read_questions() -> list[Question]:
     """The questions of the ingest stage."""
     return list(read_jsonl(CORPUS / "questions.jsonl", Question))
-
-
-def read_dataset_info() -> IngestSummary:
-    """What ingest says of the dataset as a whole."""
-    return read_json(CORPUS / "dataset.json", IngestSummary)
 
 
 def write_timings(stage: str, seconds: Mapping[str, float]) -> None:

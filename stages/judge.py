@@ -16,12 +16,12 @@ from docmemo.types import AnswerRecord, Judgement, Question
 from stages.common import (
     StageContext,
     log,
-    read_dataset_info,
     read_documents,
     read_questions,
     stage_main,
     write_timings,
 )
+from stages.dataset import read_dataset_info
 from stages.failures import report_failures
 
 ANSWERS = Path("data/answers/answers.jsonl")

@@ -30,12 +30,12 @@ from docmemo.usage import Usage
 from stages.common import (
     FOLDERS,
     StageContext,
-    read_dataset_info,
     read_documents,
     read_questions,
     read_timings,
     stage_main,
 )
+from stages.dataset import read_dataset_info
 
 METRICS = Path("metrics")
 SCORES = METRICS / "scores.json"

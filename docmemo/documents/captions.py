@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 LabelKind = Literal["figure", "chart", "table", "exhibit", "algorithm", "box", "section", "appendix"]
@@ -49,7 +50,9 @@ LABEL = r"(?:[A-Z]{1,2}[.\-–]?)?\d+(?:[.\-–]\d+)*[a-z]?|(?-i:[IVX]{1,5})|(?-
 NO_MORE = r"(?![0-9A-Za-z\u00c0-\u024f\u0370-\u06ff])"
 """What ends a label; a Chinese character may follow at once."""
 
-_ANY = re.compile(rf"(?:{'|'.join(LABEL_WORDS.values())})\s*[\dA-Z]", re.I)
+_BEFORE_LABEL = re.compile(r"(?:(?<![^\W\d_])([^\W\d_]++)|(§))\.?\s*+(?=\d|[A-Z]{1,5}(?![a-z]))")
+_SPACED = re.compile("|".join(spaced for spaced, _ in _WORDS.values()), re.I)
+_UNSPACED_END = re.compile(f"(?:{'|'.join(unspaced for _, unspaced in _WORDS.values() if unspaced)})$")
 _STARTS = [
     (kind, re.compile(rf"^\W{{0,3}}{word}\s*({LABEL}){NO_MORE}(.*)$", re.I | re.S))
     for kind, word in LABEL_WORDS.items()
@@ -78,9 +81,15 @@ def is_contents_line(text: str) -> bool:
     return bool(_CONTENTS_LINE.search(text))
 
 
+@lru_cache(maxsize=100_000)
+def _is_label_word(word: str) -> bool:
+    spaced = _SPACED.fullmatch(word) or _SPACED.fullmatch(f"{word}.")
+    return bool(spaced or _UNSPACED_END.search(word))
+
+
 def may_hold_label(text: str) -> bool:
-    """A quick test before `label_starts` and `labels_in`."""
-    return bool(_ANY.search(text))
+    """A quick test before `label_starts` and `labels_in`: one of the words stands before a number or capital."""
+    return any(_is_label_word(word or sign) for word, sign in _BEFORE_LABEL.findall(text))
 
 
 def label_starts(text: str) -> Iterator[LabelStart]:

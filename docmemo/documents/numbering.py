@@ -178,7 +178,8 @@ def printed_numbers(pages: Sequence[Page]) -> list[str]:
         for run in _runs(sorted(members)):
             support = sum(members[i].weight for i in run)
             density = len(run) / (run[-1] - run[0] + 1)
-            if support >= 2.0 and (len(run) >= 3 or support >= 2 * len(run)) and density >= 0.25:
+            named = series != "spread" and support >= 2 * len(run)
+            if support >= 2.0 and (len(run) >= 3 or named) and density >= 0.25:
                 runs.append((support, series, offset, run))
     runs.sort(key=lambda r: (-r[0], r[1], r[2], r[3][0]))
     numbers = [""] * len(pages)

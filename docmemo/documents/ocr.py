@@ -22,6 +22,12 @@ _TALL = 1.8
 """Height by width of a text box that stands on its side."""
 
 
+_LONG = 12
+"""Width by height of a line of prose."""
+
+_NARROW = 0.8
+
+
 @dataclass(frozen=True)
 class Word:
     """One piece of text as the engine finds it; box in pixels."""
@@ -43,9 +49,15 @@ def _engine(max_side: int) -> Any:
     import cv2
     from rapidocr import RapidOCR
 
+    class Engine(RapidOCR):  # type: ignore[misc]
+        """Long lines are narrowed, since recognition costs as much as they are wide (0.1 ms a pixel)."""
+
+        def crop_text_regions(self, img: Any, det_boxes: Any) -> list[Any]:
+            return [_narrowed(crop) for crop in super().crop_text_regions(img, det_boxes)]
+
     cv2.setNumThreads(1)
     logging.getLogger("RapidOCR").setLevel(logging.ERROR)
-    return RapidOCR(
+    return Engine(
         params={
             "Global.log_level": "error",
             "Global.use_cls": False,  # a model call a line, for upside-down lines only
@@ -53,12 +65,23 @@ def _engine(max_side: int) -> Any:
             "Global.text_score": 0.0,  # filtered here, where the mean is needed too
             "Det.limit_type": "max",
             "Det.limit_side_len": max_side,
+            "Rec.rec_img_shape": [3, 48, 48],  # short pieces are padded to this width, and cost grows with width
             "Rec.rec_batch_num": 1,  # lines differ in length, and a batch is padded to its longest
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
             "EngineConfig.onnxruntime.enable_cpu_mem_arena": True,
         }
     )
+
+
+def _narrowed(crop: Any) -> Any:
+    """Measured on four dense pages: no word lost at 0.8, first losses at 0.65; short pieces lose some at 0.8."""
+    import cv2
+
+    height, width = crop.shape[:2]
+    if width < _LONG * height:
+        return crop
+    return cv2.resize(crop, (round(_NARROW * width), height), interpolation=cv2.INTER_AREA)
 
 
 def _recognise(image: NDArray[np.uint8], max_side: int) -> list[Word]:

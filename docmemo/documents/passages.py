@@ -12,7 +12,7 @@ from docmemo.types import Box, Line, Page
 _ENDS = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？｡؟۔।;；][\"'”’」』）]*|[.!?]+[」』”]")
 _NO_END = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|No|Nos|Nr|Fig|Figs|Tab|Eq|Eqs|Sec|Ch|Vol|vs|cf|al|etc|approx|ca|Inc|Ltd|Corp|Co|Abb|bzw|usw|"
-    r"pp|p|S|z\.\s?B|d\.\s?h|e\.\s?g|i\.\s?e|[A-Z])|^\s*\(?\d{1,3}|^\s*[a-zA-Z])\.$"
+    r"pp|[A-Za-z])|^\s*\(?\d{1,3}|^\s*[a-zA-Z])\.$"
 )
 _BULLET = re.compile(r"^\s*(?:[•●▪■◦‣·*►➢✓–—-]\s|\(?[0-9a-zA-Z]{1,2}[.)]\s|[①-⑳])")
 _WIDE = "\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
@@ -92,13 +92,29 @@ def _same_row(a: Box, b: Box) -> bool:
     return overlap > 0.5 * min(a[3] - a[1], b[3] - b[1]) and (a[2] <= b[0] + 0.002 or b[2] <= a[0] + 0.002)
 
 
+def _prose_blocks(lines: Sequence[Line]) -> set[int]:
+    """Blocks of at least three lines, long on average and without bare figures: text that stands beside a table."""
+    texts: dict[int, list[str]] = {}
+    for line in lines:
+        texts.setdefault(line.block, []).append(line.text.strip())
+    return {
+        block
+        for block, own in texts.items()
+        if len(own) >= 3 and sum(map(len, own)) > 40 * len(own) and not any(_VALUE.match(t) for t in own)
+    }
+
+
 def table_rows(lines: Sequence[Line]) -> list[list[list[int]]]:
     """Tables as rows of line positions, each row from left to right.
 
     Lines at the same height form a row if their cells are short or hold figures; at least two such rows in a row
     (with a gap of at most three line heights) form a table. Works on text layers and on OCR alike.
     """
-    order = sorted(range(len(lines)), key=lambda i: (lines[i].bbox[1] + lines[i].bbox[3]) / 2)
+    prose = _prose_blocks(lines)
+    order = sorted(
+        (i for i in range(len(lines)) if lines[i].block not in prose),
+        key=lambda i: (lines[i].bbox[1] + lines[i].bbox[3]) / 2,
+    )
     rows: list[list[int]] = []
     for i in order:
         if rows and all(_same_row(lines[i].bbox, lines[j].bbox) for j in rows[-1]):

@@ -33,6 +33,9 @@ _TITLE_REACH = 0.08
 
 _MAX_HEADING = 200
 _MAX_LEVEL = 6
+_SCAN_HEADINGS = 2
+"""Large lines of a scanned page that count as headings: on a slide more would be its body."""
+
 _NUMBERED = re.compile(
     r"^(?:(?:chapter|section|part|kapitel|abschnitt)\s+)?(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s+\S", re.I
 )
@@ -93,7 +96,7 @@ def find_captions(
             text = _joined(chosen, _MAX_CAPTION)
             captions.append(Region(page=page, kind="caption", bbox=box, text=text))
     for i, line in enumerate(lines):
-        if i in taken or caption_of(line.text) is None:
+        if i in taken or caption_of(line.text) is None or (i and not _starts_block(lines[i - 1], line)):
             continue
         if any(overlap(line.bbox, t) > 0.8 * area(line.bbox) for t in tables) and not _begins(line, tables):
             continue
@@ -109,6 +112,11 @@ def find_captions(
             )
         )
     return captions
+
+
+def _starts_block(before: Line, line: Line) -> bool:
+    """Whether a line that begins like a caption is one, and not a sentence broken before "Table 3"."""
+    return before.block != line.block or (len(line.text) >= _BARE and before.text.endswith((".", ")", "。")))
 
 
 def _continued(first: int, lines: Sequence[Line], taken: set[int]) -> list[int]:
@@ -227,11 +235,13 @@ def _scan(page: Any, data: Page) -> list[Found]:
     heights = [li.bbox[3] - li.bbox[1] for li in data.lines]
     if heights:
         usual = statistics.median(heights)
+        large: list[Found] = []
         for line, height in zip(data.lines, heights, strict=True):
-            words = sum(c.isalpha() for c in line.text)
-            if height > 1.4 * usual and words >= 3 and len(line.text) <= 100:
+            letters = sum(c.isalpha() for c in line.text)
+            if height > 1.4 * usual and letters >= 3 and len(line.text) <= 100 and line.text[0] not in "•*-–·":
                 region = Region(page=number, kind="heading", bbox=line.bbox, text=line.text)
-                found.append(Found(region, height * float(page.rect.height)))
+                large.append(Found(region, height * float(page.rect.height)))
+        found += sorted(large, key=lambda f: f.region.bbox[1])[:_SCAN_HEADINGS]
     if data.lines or not is_blank(pixels(page, 200 / max(page.rect.width, page.rect.height))):
         found.append(Found(Region(page=number, kind="figure", bbox=WHOLE_PAGE)))
     return found

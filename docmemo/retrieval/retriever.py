@@ -30,10 +30,16 @@ class PageRetriever:
     """
 
     def __init__(self, page_set: PageSet, index: LexicalIndex, params: RetrievalParams | None = None) -> None:
-        self._setup([page_set], index, params)
+        self._setup([page_set], index, [index.language], params)
         self._rows = {page.page: row for row, page in enumerate(page_set.pages)}
 
-    def _setup(self, documents: Sequence[PageSet], index: LexicalIndex, params: RetrievalParams | None) -> None:
+    def _setup(
+        self,
+        documents: Sequence[PageSet],
+        index: LexicalIndex,
+        languages: Sequence[str],
+        params: RetrievalParams | None,
+    ) -> None:
         n_pages = sum(len(document.pages) for document in documents)
         if index.n_pages != n_pages:
             raise ArtifactError(
@@ -42,6 +48,7 @@ class PageRetriever:
         self.index = index
         self.params = params if params is not None else RetrievalParams()
         self._documents = list(documents)
+        self._languages = list(dict.fromkeys(languages))
         self.locations = [(document.doc_id, page.page) for document in documents for page in document.pages]
         """(doc_id, page) of each row."""
 
@@ -55,7 +62,10 @@ class PageRetriever:
         document a number is. References ("page 3") are resolved in each document by its own numbers.
         """
         made = cls.__new__(cls)
-        made._setup([pages for pages, _ in documents], LexicalIndex.merge([index for _, index in documents]), params)
+        indexes = [index for _, index in documents]
+        made._setup(
+            [pages for pages, _ in documents], LexicalIndex.merge(indexes), [i.language for i in indexes], params
+        )
         made._rows = {row + 1: row for row in range(len(made.locations))}
         return made
 
@@ -96,6 +106,14 @@ class PageRetriever:
             start += len(document.pages)
         return strengths
 
+    def _terms(self, query: str) -> list[str]:
+        """The query's terms in the documents' language; with several languages, what the others add comes after."""
+        terms: list[str] = []
+        for language in self._languages:
+            seen = set(terms)
+            terms += [term for term in query_terms(query, language) if term not in seen]
+        return terms
+
     def score(self, query: str, pages: Sequence[int]) -> NDArray[np.float64]:
         """Score of each of `pages`, shape (len(pages),), in the order given; finite.
 
@@ -105,7 +123,6 @@ class PageRetriever:
             ValueError: if a page is not in the document.
         """
         rows = np.array([self._row(page) for page in pages], dtype=np.int64)
-        terms = query_terms(query, self.index.language)
-        raw = self.index.scores(terms, k1=self.params.k1, b=self.params.b)
+        raw = self.index.scores(self._terms(query), k1=self.params.k1, b=self.params.b)
         scope = LexicalScores(page=raw.page[rows], window=raw.window[rows], bigram=raw.bigram[rows])
         return fuse(scope, self.reference(query)[rows], self.params)

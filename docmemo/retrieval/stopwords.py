@@ -94,9 +94,8 @@ def stop_words(language: str) -> frozenset[str]:
 
     An unknown language has none.
     """
-    words = set(_ASKING.get(language, "").split())
-    words.update(word.casefold() for word in _BASE.get(language, ()))
-    return frozenset(words)
+    words = [*_ASKING.get(language, "").split(), *_BASE.get(language, ())]
+    return frozenset(word.casefold() for word in words)
 
 
 @lru_cache(maxsize=64)

@@ -13,6 +13,7 @@ from functools import lru_cache
 import Stemmer
 
 from docmemo.documents.language import detect_language
+from docmemo.retrieval.instructions import without_answer_form
 from docmemo.retrieval.stopwords import languages, stop_words
 
 SNOWBALL = {
@@ -175,6 +176,7 @@ def query_terms(query: str, language: str) -> list[str]:
     alternative would make German articles count for every English verb). A term that both analyses give counts once
     more only if it stands in the query more than once.
     """
+    query = without_answer_form(query)
     own = query_language(query, language)
     terms = analyzer(language).terms(query)
     if own == language:

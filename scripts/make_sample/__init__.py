@@ -1,1 +1,1 @@
-"""Makes the bundled sample corpus: invented documents, and questions whose gold pages come from the layout."""
+"""Makes the bundled sample corpus: invented documents, and questions whose gold pages the layout records."""

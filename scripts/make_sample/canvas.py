@@ -25,7 +25,7 @@ GREY: RGB = (110, 115, 122)
 LIGHT: RGB = (240, 242, 245)
 RULE: RGB = (190, 195, 202)
 
-# pymupdf-fonts codes (SIL OFL 1.1) by family and style; "cjk" is Droid Sans Fallback (Apache-2.0), shipped in PyMuPDF.
+# pymupdf-fonts codes by family and style; "cjk" is Droid Sans Fallback, shipped in PyMuPDF.
 SHIPPED_FONTS: dict[str, dict[str, str]] = {
     "fira": {"": "figo", "B": "figbo", "I": "figit"},
     "noto": {"": "notos", "B": "notosbo", "I": "notosit"},
@@ -33,11 +33,11 @@ SHIPPED_FONTS: dict[str, dict[str, str]] = {
     "cjk": {"": "cjk"},
 }
 CORE_FONTS = ("helvetica", "times", "courier")
-_font_folder = Path(tempfile.mkdtemp(prefix="make_sample_fonts_"))
+_font_folder = tempfile.TemporaryDirectory(prefix="make_sample_fonts_")  # fpdf2 reads fonts from files
 
 
 def _font_file(code: str) -> Path:
-    path = _font_folder / f"{code}.ttf"
+    path = Path(_font_folder.name) / f"{code}.ttf"
     if not path.exists():
         path.write_bytes(shipped_font(code).buffer)
     return path
@@ -147,9 +147,16 @@ class Canvas:
         self.pdf.set_dash_pattern()
 
     def rect(
-        self, x: float, y: float, w: float, h: float,
-        fill: RGB | None = None, stroke: RGB | None = None, width: float = 0.5, radius: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        x: float,
+        y: float,
+        w: float,
+        h: float,
+        fill: RGB | None = None,
+        stroke: RGB | None = None,
+        width: float = 0.5,
+        radius: float = 0.0,
+    ) -> None:
         style = ("F" if fill else "") + ("D" if stroke else "")
         if fill:
             self.pdf.set_fill_color(*fill)
@@ -162,7 +169,11 @@ class Canvas:
             self.pdf.rect(x, y, w, h, style=style)
 
     def polygon(
-        self, points: list[tuple[float, float]], fill: RGB | None = None, stroke: RGB | None = None, width: float = 0.8
+        self,
+        points: list[tuple[float, float]],
+        fill: RGB | None = None,
+        stroke: RGB | None = None,
+        width: float = 0.8,
     ) -> None:
         if fill:
             self.pdf.set_fill_color(*fill)

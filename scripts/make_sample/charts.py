@@ -60,9 +60,7 @@ def _legend(c: Canvas, box: Box, names: Sequence[str], y: float) -> float:
     return y + box.size * 2
 
 
-def _axes(
-    c: Canvas, box: Box, top: float, ticks: list[float], unit: str
-) -> tuple[float, float, float, float]:
+def _axes(c: Canvas, box: Box, top: float, ticks: list[float], unit: str) -> tuple[float, float, float, float]:
     """Draw grid and labels; returns the plot's left, top, width and height."""
     c.font(box.family, "", box.size)
     if unit:
@@ -78,9 +76,16 @@ def _axes(
 
 
 def bars(
-    c: Canvas, box: Box, categories: Sequence[str], series: Mapping[str, Sequence[float]], *,
-    title: str = "", unit: str = "", stacked: bool = False, values: bool = True,
-) -> None:  # fmt: skip
+    c: Canvas,
+    box: Box,
+    categories: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    *,
+    title: str = "",
+    unit: str = "",
+    stacked: bool = False,
+    values: bool = True,
+) -> None:
     """Grouped or stacked vertical bars."""
     top = _title(c, box, title)
     if len(series) > 1:
@@ -114,13 +119,21 @@ def bars(
 
 
 def lines(
-    c: Canvas, box: Box, xs: Sequence[str], series: Mapping[str, Sequence[float]], *,
-    title: str = "", unit: str = "", low: float = 0.0, values: bool = False, every: int = 1,
-) -> None:  # fmt: skip
+    c: Canvas,
+    box: Box,
+    xs: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    *,
+    title: str = "",
+    unit: str = "",
+    low: float = 0.0,
+    values: bool = False,
+    every: int = 1,
+) -> None:
     """Line series with point markers."""
     top = _title(c, box, title)
     top = _legend(c, box, list(series), top) if len(series) > 1 else top
-    ticks = _ticks(low, max(max(s) for s in series.values()) * 1.02)
+    ticks = _ticks(low, max(max(s) for s in series.values()))
     left, top, width, height = _axes(c, box, top, ticks, unit)
     span = ticks[-1] - ticks[0]
     step = width / max(len(xs) - 1, 1) * 0.94
@@ -142,9 +155,15 @@ def lines(
 
 
 def scatter(
-    c: Canvas, box: Box, points: Mapping[str, Sequence[tuple[float, float]]], *,
-    unit: str = "", x_unit: str = "", x_low: float = 0.0, low: float = 0.0,
-) -> None:  # fmt: skip
+    c: Canvas,
+    box: Box,
+    points: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    unit: str = "",
+    x_unit: str = "",
+    x_low: float = 0.0,
+    low: float = 0.0,
+) -> None:
     """Scatter plot of named point sets."""
     top = _legend(c, box, list(points), box.y)
     flat = [p for group in points.values() for p in group]
@@ -157,9 +176,12 @@ def scatter(
     c.text(left + width / 2, top + height + box.size * 3, x_unit, GREY, "C")
     for k, group in enumerate(points.values()):
         for px, py in group:
-            c.circle(left + width * (px - x_ticks[0]) / (x_ticks[-1] - x_ticks[0]),
-                     top + height - height * (py - ticks[0]) / (ticks[-1] - ticks[0]), 1.9,
-                     fill=box.colors[k])  # fmt: skip
+            c.circle(
+                left + width * (px - x_ticks[0]) / (x_ticks[-1] - x_ticks[0]),
+                top + height - height * (py - ticks[0]) / (ticks[-1] - ticks[0]),
+                1.9,
+                fill=box.colors[k],
+            )
 
 
 def pie(
@@ -175,10 +197,12 @@ def pie(
         sweep = 360 * value / total
         steps = max(int(sweep / 4), 2)
         arc = [
-            (cx + radius * math.cos(math.radians(angle + sweep * i / steps)),
-             cy + radius * math.sin(math.radians(angle + sweep * i / steps)))
+            (
+                cx + radius * math.cos(math.radians(angle + sweep * i / steps)),
+                cy + radius * math.sin(math.radians(angle + sweep * i / steps)),
+            )
             for i in range(steps + 1)
-        ]  # fmt: skip
+        ]
         c.polygon([(cx, cy), *arc], fill=box.colors[k % len(box.colors)], stroke=(255, 255, 255), width=0.8)
         angle += sweep
     if hole:
@@ -193,9 +217,15 @@ def pie(
 
 
 def hbars(
-    c: Canvas, box: Box, rows: Mapping[str, Sequence[float]], names: Sequence[str], *,
-    title: str = "", suffix: str = "%", label_width: float = 0.36,
-) -> None:  # fmt: skip
+    c: Canvas,
+    box: Box,
+    rows: Mapping[str, Sequence[float]],
+    names: Sequence[str],
+    *,
+    title: str = "",
+    suffix: str = "%",
+    label_width: float = 0.36,
+) -> None:
     """Horizontal bars, stacked to a common length when there are several series."""
     top = _title(c, box, title)
     if len(names) > 1:

@@ -1,4 +1,4 @@
-"""Text flow: a small markup is broken into lines, columns and pages, and anchors remember where they landed."""
+"""Text flow: a small markup is broken into lines, columns and pages; anchors remember where they landed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def parse_inline(text: str) -> list[Word]:
             elif anchor:
                 pending.append(anchor.group(1))
             else:
-                for part in re.findall(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef“”]|[^\u3000-\u303f\u4e00-\u9fff\uff00-\uffef“”]+", piece):
+                for part in re.findall(
+                    r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef“”]|[^\u3000-\u303f\u4e00-\u9fff\uff00-\uffef“”]+",
+                    piece,
+                ):
                     words.append(Word(part, bold, space, tuple(pending)))
                     pending, space = [], False
     if pending and words:
@@ -187,9 +190,17 @@ class Flow:
             x += run_width + extra * text.count(" ")
 
     def paragraph(
-        self, text: str, *, size: float | None = None, family: str | None = None, color: RGB | None = None,
-        indent: float = 0.0, first: float = 0.0, after: float | None = None, justify: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        text: str,
+        *,
+        size: float | None = None,
+        family: str | None = None,
+        color: RGB | None = None,
+        indent: float = 0.0,
+        first: float = 0.0,
+        after: float | None = None,
+        justify: bool | None = None,
+    ) -> None:
         t = self.theme
         size = size or t.size
         family = family or t.body
@@ -198,12 +209,24 @@ class Flow:
         words = parse_inline(text)
         if first:  # a first-line indent, made with an unbreakable blank word
             self.canvas.font(family, "", size)
-            words = [Word("\u3000" * 2 if t.body == "cjk" else "\u00a0" * 3, False, False), Word(words[0].text, words[0].bold, False, words[0].anchors), *words[1:]]
+            words = [
+                Word("\u3000" * 2 if t.body == "cjk" else "\u00a0" * 3, False, False),
+                Word(words[0].text, words[0].bold, False, words[0].anchors),
+                *words[1:],
+            ]
         laid = self.lines(words, width, family, size)
         for i, (line, last) in enumerate(laid):
             self.need(lead * (2 if i == 0 and len(laid) > 1 else 1))
-            self.put_line(line, self.x + indent, self.y + size, width, family, size, color or t.ink,
-                          (t.justify if justify is None else justify) and not last)  # fmt: skip
+            self.put_line(
+                line,
+                self.x + indent,
+                self.y + size,
+                width,
+                family,
+                size,
+                color or t.ink,
+                (t.justify if justify is None else justify) and not last,
+            )
             self.y += lead
         self.y += size * 0.55 if after is None else after
 
@@ -227,7 +250,7 @@ class Flow:
     def bullet(self, text: str, mark: str = "•") -> None:
         t = self.theme
         self.need(t.size * t.leading)
-        indent = 13.0 if len(mark) < 3 else 20.0
+        indent = {1: 13.0, 2: 17.0}.get(len(mark), 22.0)
         page, column = self.canvas.page, self.column
         self.need(t.size * t.leading * 1.01)
         y = self.y
@@ -263,7 +286,9 @@ class Flow:
 
     def caption(self, text: str) -> None:
         t = self.theme
-        self.paragraph(text, size=t.size - 1.2, family=t.head if t.body != "cjk" else "cjk", color=GREY, justify=False)
+        self.paragraph(
+            text, size=t.size - 1.2, family=t.head if t.body != "cjk" else "cjk", color=GREY, justify=False
+        )
 
     def render(self, source: str) -> None:
         """Lay out markup blocks, separated by blank lines."""

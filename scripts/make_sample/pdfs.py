@@ -1,4 +1,4 @@
-"""PyMuPDF's doors under a type: the library carries none, and strict checking forbids calling what is untyped."""
+"""PyMuPDF's doors under a type: the library carries none, and strict checking forbids untyped calls."""
 
 from __future__ import annotations
 

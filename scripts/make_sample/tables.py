@@ -33,9 +33,14 @@ def column_widths(flow: Flow, rows: list[list[str]], size: float, width: float) 
 
 
 def draw_table(
-    flow: Flow, rows: list[list[str]], *, widths: list[float] | None = None, size: float | None = None,
-    style: str = "rules", fill: RGB | None = None,
-) -> None:  # fmt: skip
+    flow: Flow,
+    rows: list[list[str]],
+    *,
+    widths: list[float] | None = None,
+    size: float | None = None,
+    style: str = "rules",
+    fill: RGB | None = None,
+) -> None:
     """Draw `rows` (the first is the head) at the cursor. A first cell starting with `*` makes a total row,
     with `!` a sub-head row. `style` is "rules" (horizontal rules) or "grid" (boxes)."""
     from .flow import parse_inline
@@ -72,8 +77,10 @@ def draw_table(
             for line, _ in lines:
                 color = WHITE if kind == "head" and fill else t.ink
                 c.font(family, "B" if bold else "", size)
-                run = sum(c.measure(w.text.replace("¦", "")) + (c.measure(" ") if w.space and k else 0)
-                          for k, w in enumerate(line))  # fmt: skip
+                run = sum(
+                    c.measure(w.text.replace("¦", "")) + (c.measure(" ") if w.space and k else 0)
+                    for k, w in enumerate(line)
+                )
                 shift = widths[i] - 4 - run if numeric[i] and i else 4.0
                 flow.put_line(line, x + shift, y + size, widths[i], family, size, color, False)
                 y += lead

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_windows_cover_every_term_and_never_leave_their_page() -> None:
         assert own[0][0] == index.offsets[row]
         assert own[-1][1] == index.offsets[row + 1]
         assert all(end - start <= 120 for start, end in own)
-        assert all(b[0] <= a[1] for a, b in zip(own, own[1:], strict=False))
+        assert all(b[0] <= a[1] for a, b in pairwise(own))
 
 
 def test_terms_close_together_beat_the_same_terms_far_apart() -> None:

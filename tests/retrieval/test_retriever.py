@@ -106,3 +106,13 @@ def test_arabic_questions_find_arabic_pages() -> None:
     doc = document(page(1, "تقرير عن المدارس"), page(2, "الطقس اليوم"), page(3, "حركة السير"), language="ar")
     r = retriever(doc)
     assert top_k(r.score("كم عدد المدارس في التقرير؟", r.pages), r.pages, 1) == [1]
+
+
+def test_documents_of_several_languages_are_each_asked_in_their_own() -> None:
+    english = document(page(1, "Managers of the company"), page(2, "Weather"))
+    german = document(page(1, "Die Erhöhungen der Mieten"), page(2, "Das Wetter"), language="de", doc_id="g.pdf")
+    joint = PageRetriever.joint(
+        [(d, LexicalIndex.build([p.text for p in d.pages], d.language)) for d in (english, german)]
+    )
+    assert top_k(joint.score("Erhöhung?", joint.pages), joint.pages, 1) == [3]
+    assert top_k(joint.score("manager?", joint.pages), joint.pages, 1) == [1]

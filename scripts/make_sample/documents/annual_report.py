@@ -15,8 +15,21 @@ from . import annual_figures as fig
 NAVY: RGB = (16, 52, 84)
 TEAL: RGB = (46, 134, 130)
 SAND: RGB = (231, 222, 205)
-THEME = Theme(body="fira", head="fira", size=10.3, leading=1.52, accent=NAVY, left=184, right=62, top=92, bottom=70,
-              h1=23, h2=18, h3=11, h1_space=12)  # fmt: skip
+THEME = Theme(
+    body="fira",
+    head="fira",
+    size=10.3,
+    leading=1.52,
+    accent=NAVY,
+    left=184,
+    right=62,
+    top=92,
+    bottom=70,
+    h1=23,
+    h2=18,
+    h3=11,
+    h1_space=12,
+)
 FRONT = 6
 ROMAN = ["i", "ii", "iii", "iv", "v", "vi"]
 COMPANY = "Northmere Flow Systems plc"
@@ -36,12 +49,26 @@ class Report:
         self.canvas.on_page = self.furniture
         self.section = "Overview"
         self.bare = False
-        self.flow = Flow(self.canvas, THEME, {
-            "cover": self.cover, "contents": self.table_of_contents, "divider": self.divider, "side": self.side,
-            "figures": self.headline_figures, "chart": self.chart, "wide": self.wide, "narrow": self.narrow,
-            "statement": self.statement, "segments": self.segments, "model": self.model, "section": self.set_section,
-            "space": lambda a: setattr(self.flow, "y", self.flow.y + float(a)), "mark": self.canvas.mark,
-        })  # fmt: skip
+        self.flow = Flow(
+            self.canvas,
+            THEME,
+            {
+                "cover": self.cover,
+                "contents": self.table_of_contents,
+                "divider": self.divider,
+                "side": self.side,
+                "figures": self.headline_figures,
+                "chart": self.chart,
+                "wide": self.wide,
+                "narrow": self.narrow,
+                "statement": self.statement,
+                "segments": self.segments,
+                "model": self.model,
+                "section": self.set_section,
+                "space": lambda a: setattr(self.flow, "y", self.flow.y + float(a)),
+                "mark": self.canvas.mark,
+            },
+        )
 
     def set_section(self, name: str) -> None:
         self.section = name
@@ -125,9 +152,14 @@ class Report:
             c.text(62, y + 40 + 11 * i, part.strip(), GREY)
 
     def headline_figures(self, _: str) -> None:
-        cells = [("£555.5m", "Revenue (2023: £512.0m)"), ("£68.2m", "Operating profit (2023: £58.0m)"),
-                 ("38.4p", "Earnings per share (2023: 30.9p)"), ("14.0p", "Dividend for the year (2023: 12.0p)"),
-                 ("3,412", "Average employees (2023: 3,286)"), ("£93.8m", "Net debt with leases (2023: £126.6m)")]  # fmt: skip
+        cells = [
+            ("£555.5m", "Revenue (2023: £512.0m)"),
+            ("£68.2m", "Operating profit (2023: £58.0m)"),
+            ("38.4p", "Earnings per share (2023: 30.9p)"),
+            ("14.0p", "Dividend for the year (2023: 12.0p)"),
+            ("3,412", "Average employees (2023: 3,286)"),
+            ("£93.8m", "Net debt with leases (2023: £126.6m)"),
+        ]
         c, y = self.canvas, self.flow.y
         for i, (value, label) in enumerate(cells):
             x, top = 62 + (i % 3) * 160, y + (i // 3) * 92
@@ -150,15 +182,22 @@ class Report:
         self.flow.theme = replace(self.flow.theme, size=10.3)
 
     def segments(self, name: str) -> None:
-        rows = fig.by_year(fig.REVENUE, "Group revenue") if name == "revenue" else fig.by_year(
-            fig.PROFIT, "Operating profit")  # fmt: skip
+        rows = (
+            fig.by_year(fig.REVENUE, "Group revenue")
+            if name == "revenue"
+            else fig.by_year(fig.PROFIT, "Operating profit")
+        )
         draw_table(self.flow, rows, size=8.8)
 
     def model(self, _: str) -> None:
         """The business model: a loop of four activities around the customer."""
         c, x, y = self.canvas, 62.0, self.flow.y + 6
-        steps = [("Design", "Meters, valves and", "software in one team"), ("Build", "Four plants on", "two continents"),
-                 ("Install", "1,140 engineers", "and partner crews"), ("Look after", "Contracts of five", "to fifteen years")]  # fmt: skip
+        steps = [
+            ("Design", "Meters, valves and", "software in one team"),
+            ("Build", "Four plants on", "two continents"),
+            ("Install", "1,140 engineers", "and partner crews"),
+            ("Look after", "Contracts of five", "to fifteen years"),
+        ]
         for i, (name, first, second) in enumerate(steps):
             left = x + i * 121
             c.rect(left, y, 104, 86, fill=(NAVY, TEAL, (196, 122, 60), (120, 76, 100))[i], radius=6)
@@ -177,36 +216,65 @@ class Report:
 
     def chart(self, name: str) -> None:
         flow, c = self.flow, self.canvas
-        height = 176.0
+        height = 236.0 if name in ("metering", "valves", "services", "digital", "leakage", "regions") else 180.0
         flow.need(height + 30)
-        box = Box(flow.x, flow.y, flow.column_width, height, "fira", 7.8, (NAVY, TEAL, (224, 142, 69), (158, 85, 122)))
+        box = Box(
+            flow.x, flow.y, flow.column_width, height, "fira", 7.8, (NAVY, TEAL, (224, 142, 69), (158, 85, 122))
+        )
         if name == "revenue":
             charts.bars(c, box, fig.YEARS, fig.REVENUE, title="Revenue by segment", unit="£ million", stacked=True)
         elif name == "margin":
-            rates = {n: [round(100 * p / r, 1) for p, r in zip(fig.PROFIT[n], fig.REVENUE[n], strict=True)]
-                     for n in ("Metering", "Valves", "Services")}  # fmt: skip
+            rates = {
+                n: [round(100 * p / r, 1) for p, r in zip(fig.PROFIT[n], fig.REVENUE[n], strict=True)]
+                for n in ("Metering", "Valves", "Services")
+            }
             charts.lines(c, box, fig.YEARS, rates, title="Operating margin by segment", unit="%", values=True)
         elif name == "regions":
             shares = {n: round(100 * v / 555.5, 1) for n, v in fig.REGIONS.items()}
             charts.pie(c, box, shares, title="Revenue by region, 2024")
         elif name == "accidents":
-            charts.lines(c, box, fig.YEARS, {"rate": fig.ACCIDENTS}, title="Lost-time accidents per million hours",
-                         values=True)  # fmt: skip
+            charts.lines(
+                c, box, fig.YEARS, {"rate": fig.ACCIDENTS}, title="Lost-time accidents per million hours", values=True
+            )
         elif name == "emissions":
             charts.bars(c, box, fig.YEARS, fig.EMISSIONS, title="Emissions", unit="thousand tonnes CO2e")
         elif name == "workforce":
-            staff = {"Manufacturing": 1486.0, "Field engineering": 1140.0, "Research": 372.0, "Sales and office": 414.0}
-            charts.hbars(c, box, {k: [v] for k, v in staff.items()}, ["people"], title="Employees by function, 2024",
-                         suffix="", label_width=0.24)  # fmt: skip
+            staff = {
+                "Manufacturing": 1486.0,
+                "Field engineering": 1140.0,
+                "Research": 372.0,
+                "Sales and office": 414.0,
+            }
+            charts.hbars(
+                c,
+                box,
+                {k: [v] for k, v in staff.items()},
+                ["people"],
+                title="Employees by function, 2024",
+                suffix="",
+                label_width=0.24,
+            )
         elif name == "share":
             quarters = [f"Q{q} {y}" for y in ("23", "24") for q in (1, 2, 3, 4)]
             prices = [402.0, 418, 396, 431, 455, 487, 472, 526]
-            charts.lines(c, box, quarters, {"p": prices}, title="Share price at quarter end", unit="pence", low=350,
-                         values=True)  # fmt: skip
+            charts.lines(
+                c,
+                box,
+                quarters,
+                {"p": prices},
+                title="Share price at quarter end",
+                unit="pence",
+                low=350,
+                values=True,
+            )
         else:
-            year_data = {"valves": fig.REVENUE["Valves"], "metering": fig.REVENUE["Metering"],
-                         "services": fig.REVENUE["Services"], "digital": fig.REVENUE["Digital"],
-                         "leakage": fig.LEAKAGE}[name]  # fmt: skip
+            year_data = {
+                "valves": fig.REVENUE["Valves"],
+                "metering": fig.REVENUE["Metering"],
+                "services": fig.REVENUE["Services"],
+                "digital": fig.REVENUE["Digital"],
+                "leakage": fig.LEAKAGE,
+            }[name]
             title = "Average leakage of monitored networks" if name == "leakage" else f"{name.title()} revenue"
             unit = "% of water put in" if name == "leakage" else "£ million"
             charts.bars(c, box, fig.YEARS, {name: year_data}, title=title, unit=unit)

@@ -12,25 +12,48 @@ from ..flow import Flow, Theme
 
 BLUE: RGB = (0, 70, 130)
 COLORS: tuple[RGB, ...] = (BLUE, (220, 140, 40), (110, 150, 90), (150, 90, 110))
-THEME = Theme(body="times", head="helvetica", size=12.2, leading=1.42, accent=BLUE, justify=True, left=78, right=78, top=96,
-              bottom=76, h1=20, h2=16, h3=12)  # fmt: skip
+THEME = Theme(
+    body="times",
+    head="helvetica",
+    size=12.2,
+    leading=1.42,
+    accent=BLUE,
+    justify=True,
+    left=78,
+    right=78,
+    top=96,
+    bottom=76,
+    h1=20,
+    h2=16,
+    h3=12,
+)
 
 
 _SUFFIX = re.compile(r"(?<=[a-zäöüß]{3})(?=(?:lich|keit|heit|schaft|[bdfglmnprstvwz]ung)(?:e[nrs]?|s)?\b)")
-_PART = re.compile(r"(?<=[a-zäöüß]{3})(?=(?:pumpe|heizung|anlage|gebäude|wärme|behörde|netz|preis|betrieb|kosten|wert)[a-z]{0,2}\b)")
+_PART = re.compile(
+    r"(?<=[a-zäöüß]{3})(?=(?:pumpe|heizung|anlage|gebäude|wärme|behörde|netz|preis|betrieb|kosten|wert)[a-z]{0,2}\b)"
+)
 
 
 def _breakable(source: str) -> str:
     """Mark where long words may be broken: before common suffixes and second parts of compounds."""
-    return _PART.sub("¦", _SUFFIX.sub("¦", source)).replace("¦¦", "¦")
+
+    def broken(found: re.Match[str]) -> str:
+        word = found[0]
+        return word if word[0] in "{:" else _PART.sub("¦", _SUFFIX.sub("¦", word)).replace("¦¦", "¦")
+
+    return re.sub(r"\{[^}]*\}|^::.*$|[^\W\d_]+(?:¦\w+)*", broken, source, flags=re.MULTILINE)
 
 
 class Guide:
     def __init__(self) -> None:
         self.canvas = Canvas("Wärmewende Lindenau: Leitfaden zur Förderung 2025", language="de")
         self.canvas.on_page = self.furniture
-        self.flow = Flow(self.canvas, THEME, {"cover": self.cover, "chart": self.chart, "mark": self.canvas.mark,
-                                              "steps": self.steps})  # fmt: skip
+        self.flow = Flow(
+            self.canvas,
+            THEME,
+            {"cover": self.cover, "chart": self.chart, "mark": self.canvas.mark, "steps": self.steps},
+        )
 
     def furniture(self) -> None:
         c = self.canvas
@@ -59,8 +82,13 @@ class Guide:
         c.font("helvetica", "B", 13)
         c.text(78, 480, "Für Eigentümerinnen und Eigentümer von Wohngebäuden", BLUE)
         c.font("times", "", 12)
-        for k, line in enumerate(["Zuschüsse für Wärmepumpen, Anschlüsse an das Fernwärmenetz, Dämmung und Beratung",
-                                  "Gültig für Anträge vom 1. Februar bis zum 30. November 2025", "3. Auflage"]):  # fmt: skip
+        for k, line in enumerate(
+            [
+                "Zuschüsse für Wärmepumpen, Anschlüsse an das Fernwärmenetz, Dämmung und Beratung",
+                "Gültig für Anträge vom 1. Februar bis zum 30. November 2025",
+                "3. Auflage",
+            ]
+        ):
             c.text(78, 508 + 20 * k, line, BLACK)
         c.font("helvetica", "", 9)
         c.text(78, 780, "Stadt Lindenau · Amt für Gebäude und Energie · Rathausplatz 2 · Lindenau", GREY)
@@ -71,20 +99,48 @@ class Guide:
         f.need(height + 40)
         box = Box(f.x, f.y, f.column_width, height, "helvetica", 8.6, COLORS)
         if name == "bestand":
-            charts.pie(c, box, {"Erdgas": 58.0, "Heizöl": 17.0, "Fernwärme": 14.0, "Wärmepumpe": 7.0, "Holz und Sonstiges": 4.0})
+            charts.pie(
+                c,
+                box,
+                {"Erdgas": 58.0, "Heizöl": 17.0, "Fernwärme": 14.0, "Wärmepumpe": 7.0, "Holz und Sonstiges": 4.0},
+            )
         elif name == "antraege":
-            charts.bars(c, box, ["2021", "2022", "2023", "2024"], {"bewilligt": [142, 318, 407, 523], "abgelehnt": [19, 44, 61, 58]},
-                        unit="Anträge")  # fmt: skip
+            charts.bars(
+                c,
+                box,
+                ["2021", "2022", "2023", "2024"],
+                {"bewilligt": [142, 318, 407, 523], "abgelehnt": [19, 44, 61, 58]},
+                unit="Anträge",
+            )
         else:
-            charts.hbars(c, box, {"Gasheizung": [21.4, 3.1], "Wärmepumpe Luft": [13.2, 2.2], "Wärmepumpe Erdreich": [11.1, 2.0],
-                                  "Fernwärme": [15.0, 1.4]}, ["Energie", "Wartung"], suffix="", label_width=0.26)  # fmt: skip
+            charts.hbars(
+                c,
+                box,
+                {
+                    "Gasheizung": [21.4, 3.1],
+                    "Wärmepumpe Luft": [13.2, 2.2],
+                    "Wärmepumpe Erdreich": [11.1, 2.0],
+                    "Fernwärme": [15.0, 1.4],
+                },
+                ["Energie", "Wartung"],
+                suffix="",
+                label_width=0.26,
+            )
         f.y += height + 16
 
     def steps(self, _: str) -> None:
         c, f = self.canvas, self.flow
         f.need(120)
-        for k, (name, when) in enumerate([("Beratung", "kostenlos"), ("Antrag", "vor Auftrag"), ("Bescheid", "6 Wochen"), ("Umbau", "bis 18 Monate"),
-                                          ("Nachweis", "3 Monate"), ("Auszahlung", "4 Wochen")]):  # fmt: skip
+        for k, (name, when) in enumerate(
+            [
+                ("Beratung", "kostenlos"),
+                ("Antrag", "vor Auftrag"),
+                ("Bescheid", "6 Wochen"),
+                ("Umbau", "bis 18 Monate"),
+                ("Nachweis", "3 Monate"),
+                ("Auszahlung", "4 Wochen"),
+            ]
+        ):
             x = f.x + k * 74.5
             c.rect(x, f.y + 6, 64, 46, fill=BLUE if k % 2 == 0 else (70, 120, 170), radius=4)
             c.font("helvetica", "B", 8.6)

@@ -11,8 +11,20 @@ from ..scan import scanned
 
 YELLOW: RGB = (250, 200, 20)
 INK: RGB = (40, 60, 90)
-THEME = Theme(body="helvetica", head="helvetica", size=10.6, leading=1.46, accent=INK, left=70, right=70, top=92, bottom=66,
-              h1=20, h2=17, h3=11.6)  # fmt: skip
+THEME = Theme(
+    body="helvetica",
+    head="helvetica",
+    size=10.6,
+    leading=1.46,
+    accent=INK,
+    left=70,
+    right=70,
+    top=92,
+    bottom=66,
+    h1=20,
+    h2=17,
+    h3=11.6,
+)
 
 
 class Handbook:
@@ -20,8 +32,11 @@ class Handbook:
         self.canvas = Canvas("Laboratory safety handbook, Lakemont College")
         self.canvas.on_page = self.furniture
         self.record_page = 0
-        self.flow = Flow(self.canvas, THEME, {"cover": self.cover, "signs": self.signs, "record": self.record,
-                                              "mark": self.canvas.mark})  # fmt: skip
+        self.flow = Flow(
+            self.canvas,
+            THEME,
+            {"cover": self.cover, "signs": self.signs, "record": self.record, "mark": self.canvas.mark},
+        )
 
     def furniture(self) -> None:
         c = self.canvas
@@ -80,14 +95,28 @@ class Handbook:
         c.font("courier", "B", 15)
         c.text(297, f.y + 18, "INSPECTION RECORD - FUME CUPBOARDS", align="C")
         c.font("courier", "", 11)
-        rows = ["Building C, floor 2              Date: 17 June 2024", "", "No.    Room    Face velocity   Alarm   Result",
-                "       (sash at 400 mm)  m/s", "-----------------------------------------------",
-                "FC-1   C201    0.52            ok      PASS", "FC-2   C201    0.49            ok      PASS",
-                "FC-3   C204    0.31            ok      FAIL", "FC-4   C207    0.55            none    FAIL",
-                "FC-5   C210    0.47            ok      PASS", "FC-6   C212    0.50            ok      PASS",
-                "-----------------------------------------------", "Required: 0.40 m/s or more, alarm working.", "",
-                "FC-3: belt of fan slipping, to be replaced by", "      28 June. Out of use until re-tested.",
-                "FC-4: alarm unit ordered. Use permitted with", "      hand-held meter.", "", "Next inspection due: June 2025"]  # fmt: skip
+        rows = [
+            "Building C, floor 2              Date: 17 June 2024",
+            "",
+            "No.    Room    Face velocity   Alarm   Result",
+            "       (sash at 400 mm)  m/s",
+            "-----------------------------------------------",
+            "FC-1   C201    0.52            ok      PASS",
+            "FC-2   C201    0.49            ok      PASS",
+            "FC-3   C204    0.31            ok      FAIL",
+            "FC-4   C207    0.55            none    FAIL",
+            "FC-5   C210    0.47            ok      PASS",
+            "FC-6   C212    0.50            ok      PASS",
+            "-----------------------------------------------",
+            "Required: 0.40 m/s or more, alarm working.",
+            "",
+            "FC-3: belt of fan slipping, to be replaced by",
+            "      28 June. Out of use until re-tested.",
+            "FC-4: alarm unit ordered. Use permitted with",
+            "      hand-held meter.",
+            "",
+            "Next inspection due: June 2025",
+        ]
         for k, row in enumerate(rows):
             c.text(118, f.y + 62 + 21 * k, row)
         c.rect(100, f.y + 36, 400, 450, stroke=BLACK, width=1.4)

@@ -10,8 +10,21 @@ from ..flow import Flow, Theme
 
 RED: RGB = (160, 42, 38)
 COLORS: tuple[RGB, ...] = (RED, (60, 110, 140), (214, 160, 70), (90, 140, 96), (130, 120, 140))
-THEME = Theme(body="cjk", head="cjk", size=12.6, leading=1.85, accent=RED, left=74, right=74, top=92, bottom=74, indent=1,
-              h1=21, h2=17, h3=13.5)  # fmt: skip
+THEME = Theme(
+    body="cjk",
+    head="cjk",
+    size=12.6,
+    leading=1.85,
+    accent=RED,
+    left=74,
+    right=74,
+    top=92,
+    bottom=74,
+    indent=1,
+    h1=21,
+    h2=17,
+    h3=13.5,
+)
 MONTHS = [f"{m}月" for m in range(1, 13)]
 
 
@@ -19,8 +32,11 @@ class Library:
     def __init__(self) -> None:
         self.canvas = Canvas("云溪市图书馆2024年度服务报告", language="zh")
         self.canvas.on_page = self.furniture
-        self.flow = Flow(self.canvas, THEME, {"cover": self.cover, "chart": self.chart, "mark": self.canvas.mark,
-                                              "plan": self.floor_plan})  # fmt: skip
+        self.flow = Flow(
+            self.canvas,
+            THEME,
+            {"cover": self.cover, "chart": self.chart, "mark": self.canvas.mark, "plan": self.floor_plan},
+        )
 
     def furniture(self) -> None:
         c = self.canvas
@@ -54,23 +70,49 @@ class Library:
         box = Box(f.x, f.y, f.column_width, 190, "cjk", 9, COLORS)
         c = self.canvas
         if name == "visits":
-            charts.lines(c, box, MONTHS, {"2024年": [9.1, 7.4, 10.2, 10.8, 11.5, 12.6, 17.9, 18.4, 12.2, 11.7, 10.9, 10.3],
-                                          "2023年": [7.2, 7.9, 8.8, 9.3, 9.9, 11.0, 15.1, 15.6, 10.4, 10.1, 9.6, 9.0]}, unit="万人次")  # fmt: skip
+            charts.lines(
+                c,
+                box,
+                MONTHS,
+                {
+                    "2024年": [9.1, 7.4, 10.2, 10.8, 11.5, 12.6, 17.9, 18.4, 12.2, 11.7, 10.9, 10.3],
+                    "2023年": [7.2, 7.9, 8.8, 9.3, 9.9, 11.0, 15.1, 15.6, 10.4, 10.1, 9.6, 9.0],
+                },
+                unit="万人次",
+            )
         elif name == "collection":
             charts.pie(c, box, {"文学": 34.0, "少儿": 27.0, "科技": 16.0, "历史地理": 13.0, "其他": 10.0})
         elif name == "digital":
-            charts.bars(c, box, ["2020", "2021", "2022", "2023", "2024"], {"电子书": [21, 26, 33, 41, 52], "有声书": [5, 9, 16, 28, 45]}, unit="万次")
+            charts.bars(
+                c,
+                box,
+                ["2020", "2021", "2022", "2023", "2024"],
+                {"电子书": [21, 26, 33, 41, 52], "有声书": [5, 9, 16, 28, 45]},
+                unit="万次",
+            )
         else:
-            charts.hbars(c, box, {"总馆": [61.2], "东湖分馆": [28.7], "石桥分馆": [22.4], "新城分馆": [19.5], "流动书车": [11.2]},
-                         ["万人次"], suffix="", label_width=0.18)  # fmt: skip
+            charts.hbars(
+                c,
+                box,
+                {"总馆": [61.2], "东湖分馆": [28.7], "石桥分馆": [22.4], "新城分馆": [19.5], "流动书车": [11.2]},
+                ["万人次"],
+                suffix="",
+                label_width=0.18,
+            )
         f.y += 206
 
     def floor_plan(self, _: str) -> None:
         c, f = self.canvas, self.flow
         f.need(210)
         x, y = f.x, f.y
-        rooms = [("少儿阅览室", 0, 0, 170, 90), ("服务台", 180, 0, 90, 60), ("报刊区", 280, 0, 167, 90), ("自习室", 0, 100, 120, 80),
-                 ("电子阅览室", 130, 100, 150, 80), ("地方文献室", 290, 100, 157, 80)]  # fmt: skip
+        rooms = [
+            ("少儿阅览室", 0, 0, 170, 90),
+            ("服务台", 180, 0, 90, 60),
+            ("报刊区", 280, 0, 167, 90),
+            ("自习室", 0, 100, 120, 80),
+            ("电子阅览室", 130, 100, 150, 80),
+            ("地方文献室", 290, 100, 157, 80),
+        ]
         for name, dx, dy, w, h in rooms:
             c.rect(x + dx, y + dy, w, h, fill=LIGHT, stroke=GREY, width=1)
             c.font("cjk", "", 11)

@@ -7,16 +7,37 @@ from ..corpus import Recipe, content
 from ..flow import Flow, Theme
 
 GREEN: RGB = (0, 88, 66)
-THEME = Theme(body="helvetica", head="helvetica", size=9.8, leading=1.36, accent=GREEN, left=56, right=56, top=96,
-              bottom=52, h1=19, h2=12.5, h3=10.2)  # fmt: skip
+THEME = Theme(
+    body="helvetica",
+    head="helvetica",
+    size=9.8,
+    leading=1.36,
+    accent=GREEN,
+    left=56,
+    right=56,
+    top=96,
+    bottom=52,
+    h1=19,
+    h2=12.5,
+    h3=10.2,
+)
 
 
 class Notice:
     def __init__(self) -> None:
         self.canvas = Canvas("Public notice: moorings on the River Ell, season 2026")
         self.canvas.on_page = self.furniture
-        self.flow = Flow(self.canvas, THEME, {"field": self.fields, "check": self.checks, "box": self.section,
-                                              "mark": self.canvas.mark, "office": self.office})  # fmt: skip
+        self.flow = Flow(
+            self.canvas,
+            THEME,
+            {
+                "field": self.fields,
+                "check": self.checks,
+                "box": self.section,
+                "mark": self.canvas.mark,
+                "office": self.office,
+            },
+        )
 
     def furniture(self) -> None:
         c = self.canvas
@@ -82,7 +103,9 @@ class Notice:
         c.font("helvetica", "B", 8.5)
         c.text(f.x + 8, f.y + 14, "FOR USE BY THE BOARD - DO NOT WRITE IN THIS SPACE")
         c.font("helvetica", "", 8)
-        for k, label in enumerate(["Received", "Reference", "Fee checked", "Mooring", "Refused, reason", "Clerk's mark"]):
+        for k, label in enumerate(
+            ["Received", "Reference", "Fee checked", "Mooring", "Refused, reason", "Clerk's mark"]
+        ):
             x, y = f.x + 8 + (k % 3) * 158, f.y + 26 + (k // 3) * 34
             c.text(x, y + 8, label, GREY)
             c.rect(x, y + 11, 148, 17, fill=WHITE, stroke=GREY)

@@ -9,16 +9,39 @@ from ..corpus import Recipe, content
 from ..flow import Flow, Theme
 from ..scan import scanned
 
-THEME = Theme(body="times", head="helvetica", size=11.4, leading=1.36, accent=BLACK, justify=True, left=54, right=46,
-              top=70, bottom=54, h1=16, h2=13, h3=11.2, h1_space=6)  # fmt: skip
+THEME = Theme(
+    body="times",
+    head="helvetica",
+    size=11.4,
+    leading=1.36,
+    accent=BLACK,
+    justify=True,
+    left=54,
+    right=46,
+    top=70,
+    bottom=54,
+    h1=16,
+    h2=13,
+    h3=11.2,
+    h1_space=6,
+)
 
 
 class Manual:
     def __init__(self) -> None:
         self.canvas = Canvas("Service manual: Tarn 350 band saw", width=504, height=684)
         self.canvas.on_page = self.furniture
-        self.flow = Flow(self.canvas, THEME, {"cover": self.cover, "exploded": self.exploded, "wiring": self.wiring,
-                                              "mark": self.canvas.mark, "guide": self.guide})  # fmt: skip
+        self.flow = Flow(
+            self.canvas,
+            THEME,
+            {
+                "cover": self.cover,
+                "exploded": self.exploded,
+                "wiring": self.wiring,
+                "mark": self.canvas.mark,
+                "guide": self.guide,
+            },
+        )
 
     def furniture(self) -> None:
         c, page = self.canvas, self.canvas.page
@@ -96,10 +119,21 @@ class Manual:
         c.rect(x + 294, y - 40, 16, 80, fill=(255, 255, 255), stroke=BLACK, width=1.1)
         for k in range(8):
             c.line(x + 294, y - 38 + 10.5 * k, x + 310, y - 32 + 10.5 * k, width=0.4)
-        c.polygon([(x + 326, y - 12), (x + 346, y - 12), (x + 354, y), (x + 346, y + 12), (x + 326, y + 12)],
-                  fill=(255, 255, 255), stroke=BLACK)  # fmt: skip
-        for number, at, up in [(1, 18, 52), (2, 88, 16), (3, 118, 28), (4, 160, 11), (5, 191, 15), (6, 266, 28),
-                               (7, 302, 40), (8, 340, 12)]:  # fmt: skip
+        c.polygon(
+            [(x + 326, y - 12), (x + 346, y - 12), (x + 354, y), (x + 346, y + 12), (x + 326, y + 12)],
+            fill=(255, 255, 255),
+            stroke=BLACK,
+        )
+        for number, at, up in [
+            (1, 18, 52),
+            (2, 88, 16),
+            (3, 118, 28),
+            (4, 160, 11),
+            (5, 191, 15),
+            (6, 266, 28),
+            (7, 302, 40),
+            (8, 340, 12),
+        ]:
             side = -1 if number % 2 else 1
             self.callout(number, x + at + 12, y + side * 92, x + at, y + side * up)
         self.flow.y += 236
@@ -107,8 +141,14 @@ class Manual:
     def wiring(self, _: str) -> None:
         """Figure 5: block diagram of the control circuit."""
         c, x, y = self.canvas, 70.0, self.flow.y + 14
-        blocks = [("MAINS\nSWITCH S1", 0, 0), ("FUSES\nF1 F2 F3", 130, 0), ("CONTACTOR\nK1", 260, 0),
-                  ("GUARD\nSWITCH S4", 0, 110), ("STOP\nBUTTON S2", 130, 110), ("MOTOR M1\n1.1 kW", 260, 110)]  # fmt: skip
+        blocks = [
+            ("MAINS\nSWITCH S1", 0, 0),
+            ("FUSES\nF1 F2 F3", 130, 0),
+            ("CONTACTOR\nK1", 260, 0),
+            ("GUARD\nSWITCH S4", 0, 110),
+            ("STOP\nBUTTON S2", 130, 110),
+            ("MOTOR M1\n1.1 kW", 260, 110),
+        ]
         for text, bx, by in blocks:
             c.rect(x + bx, y + by, 96, 48, stroke=BLACK, width=1.1)
             c.font("helvetica", "B", 8.5)
@@ -146,4 +186,6 @@ def draw() -> Canvas:
     return manual.canvas
 
 
-RECIPE = Recipe("service_manual.pdf", "scanned manual", draw, lambda canvas: scanned(canvas.to_bytes(), seed=350, quality=42))
+RECIPE = Recipe(
+    "service_manual.pdf", "scanned manual", draw, lambda canvas: scanned(canvas.to_bytes(), seed=350, quality=42)
+)

@@ -10,8 +10,20 @@ from ..flow import Flow, Theme
 
 VIOLET: RGB = (88, 60, 150)
 COLORS: tuple[RGB, ...] = (VIOLET, (60, 160, 170), (236, 170, 60), (220, 96, 96), (140, 146, 156))
-THEME = Theme(body="fira", head="fira", size=10.4, leading=1.52, accent=VIOLET, left=76, right=76, top=86, bottom=68,
-              h1=22, h2=18, h3=11.5)  # fmt: skip
+THEME = Theme(
+    body="fira",
+    head="fira",
+    size=11.4,
+    leading=1.52,
+    accent=VIOLET,
+    left=76,
+    right=76,
+    top=86,
+    bottom=68,
+    h1=22,
+    h2=18,
+    h3=11.5,
+)
 AGREE = ["agree", "partly", "disagree"]
 
 
@@ -40,7 +52,9 @@ class Survey:
         for i in range(12):
             for j in range(7):
                 shade = (i * 7 + j * 5) % 11
-                c.circle(70 + 42 * i, 420 + 46 * j, 6 + shade, fill=(104 + 6 * shade, 78 + 7 * shade, 164 + 4 * shade))
+                c.circle(
+                    70 + 42 * i, 420 + 46 * j, 6 + shade, fill=(104 + 6 * shade, 78 + 7 * shade, 164 + 4 * shade)
+                )
         c.font("fira", "B", 36)
         c.text(70, 170, "Working from", WHITE)
         c.text(70, 212, "anywhere?", WHITE)
@@ -50,27 +64,73 @@ class Survey:
 
     def chart(self, name: str) -> None:
         f, c = self.flow, self.canvas
-        f.need(236)
-        b = Box(f.x, f.y, f.column_width, 210, "fira", 8.4, COLORS)
+        f.need(292)
+        b = Box(f.x, f.y, f.column_width, 264, "fira", 8.4, COLORS)
         if name == "days":
-            charts.bars(c, b, ["0", "1", "2", "3", "4", "5"], {"2022": [22, 9, 18, 24, 11, 16], "2024": [27, 14, 26, 19, 6, 8]},
-                        title="Days a week worked at home", unit="% of employees")  # fmt: skip
+            charts.bars(
+                c,
+                b,
+                ["0", "1", "2", "3", "4", "5"],
+                {"2022": [22, 9, 18, 24, 11, 16], "2024": [27, 14, 26, 19, 6, 8]},
+                title="Days a week worked at home",
+                unit="% of employees",
+            )
         elif name == "statements":
-            charts.hbars(c, b, {"I concentrate better at home": [61, 22, 17], "I know what my team is doing": [48, 33, 19],
-                                "My flat is suited to work": [54, 20, 26], "I would change jobs to keep it": [37, 24, 39],
-                                "New colleagues find their feet": [21, 34, 45]}, AGREE, title="How far do you agree?", label_width=0.36)  # fmt: skip
+            charts.hbars(
+                c,
+                b,
+                {
+                    "I concentrate better at home": [61, 22, 17],
+                    "I know what my team is doing": [48, 33, 19],
+                    "My flat is suited to work": [54, 20, 26],
+                    "I would change jobs to keep it": [37, 24, 39],
+                    "New colleagues find their feet": [21, 34, 45],
+                },
+                AGREE,
+                title="How far do you agree?",
+                label_width=0.36,
+            )
         elif name == "commute":
-            charts.lines(c, b, ["<15", "15–30", "30–45", "45–60", ">60"], {"Wish": [1.4, 2.1, 2.7, 3.1, 3.6], "Actual": [1.0, 1.6, 2.0, 2.2, 2.4]},
-                         title="Days at home by time of travel (minutes, one way)", unit="days a week", values=True)  # fmt: skip
+            charts.lines(
+                c,
+                b,
+                ["<15", "15–30", "30–45", "45–60", ">60"],
+                {"Wish": [1.4, 2.1, 2.7, 3.1, 3.6], "Actual": [1.0, 1.6, 2.0, 2.2, 2.4]},
+                title="Days at home by time of travel (minutes, one way)",
+                unit="days a week",
+                values=True,
+            )
         elif name == "desks":
-            charts.bars(c, b, ["Finance", "Software", "Public", "Trade", "Health"], {"2020": [98, 94, 97, 95, 92], "2024": [66, 52, 88, 81, 90]},
-                        title="Desks per hundred office employees", unit="desks")  # fmt: skip
+            charts.bars(
+                c,
+                b,
+                ["Finance", "Software", "Public", "Trade", "Health"],
+                {"2020": [98, 94, 97, 95, 92], "2024": [66, 52, 88, 81, 90]},
+                title="Desks per hundred office employees",
+                unit="desks",
+            )
         elif name == "firms":
-            charts.pie(c, b, {"Fixed days at the office": 41, "Number of days, free choice": 33, "No rule": 15, "Always at the office": 11},
-                       title="What rule applies in the firm?")  # fmt: skip
+            charts.pie(
+                c,
+                b,
+                {
+                    "Fixed days at the office": 41,
+                    "Number of days, free choice": 33,
+                    "No rule": 15,
+                    "Always at the office": 11,
+                },
+                title="What rule applies in the firm?",
+            )
         elif name == "meetings":
-            charts.hbars(c, b, {"All in one room": [34], "All on screen": [29], "Mixed": [37]}, ["m"], title="Meetings by form", label_width=0.25)
-        f.y += 228
+            charts.hbars(
+                c,
+                b,
+                {"All in one room": [34], "All on screen": [29], "Mixed": [37]},
+                ["m"],
+                title="Meetings by form",
+                label_width=0.25,
+            )
+        f.y += 284
 
 
 def draw() -> Canvas:

@@ -11,21 +11,55 @@ from ..tables import draw_table
 
 CORAL: RGB = (214, 72, 62)
 WIDTH, HEIGHT = 420.0, 595.0
-THEME = Theme(body="ubuntu", head="ubuntu", size=9.7, leading=1.52, accent=CORAL, left=46, right=46, top=62, bottom=52,
-              h1=18, h2=16, h3=10.6)  # fmt: skip
+THEME = Theme(
+    body="ubuntu",
+    head="ubuntu",
+    size=9.7,
+    leading=1.52,
+    accent=CORAL,
+    left=46,
+    right=46,
+    top=62,
+    bottom=52,
+    h1=18,
+    h2=16,
+    h3=10.6,
+)
 MATERIALS = [
     ["Material", "Code", "Width, mm", "Density", "Speed, mm/s", "Cutter", "Outdoor", "Oven", "Freezer", "Remarks"],
     ["Paper, matt", "PM", "12–62", "60%", "100", "standard", "no", "no", "yes", "for post and shelves"],
     ["Paper, removable", "PR", "25–62", "60%", "100", "standard", "no", "no", "no", "comes off within 6 months"],
-    ["Polyester, white", "YW", "12–50", "85%", "60", "standard", "{@ug-yw}5 years", "120 °C", "yes", "for type plates"],
+    [
+        "Polyester, white",
+        "YW",
+        "12–50",
+        "85%",
+        "60",
+        "standard",
+        "{@ug-yw}5 years",
+        "120 °C",
+        "yes",
+        "for type plates",
+    ],
     ["Polyester, clear", "YC", "12–50", "90%", "60", "standard", "3 years", "120 °C", "yes", "use bold type"],
-    ["Polyester, silver", "YS", "12–38", "95%", "{@ug-silver}45", "standard", "5 years", "150 °C", "yes", "dark print only"],
+    [
+        "Polyester, silver",
+        "YS",
+        "12–38",
+        "95%",
+        "{@ug-silver}45",
+        "standard",
+        "5 years",
+        "150 °C",
+        "yes",
+        "dark print only",
+    ],
     ["Fabric, sew-in", "FS", "12–25", "100%", "40", "none", "washable", "no", "no", "40 washes at 60 °C"],
     ["Fabric, iron-on", "FI", "12–25", "100%", "40", "none", "washable", "iron", "no", "25 washes at 40 °C"],
     ["Linerless paper", "PL", "38–62", "65%", "80", "linerless", "no", "no", "yes", "clean cutter weekly"],
     ["Cable wrap", "CW", "25–38", "90%", "60", "standard", "2 years", "80 °C", "yes", "clear tail 20 mm"],
     ["Tamper void", "TV", "25–50", "80%", "60", "standard", "1 year", "no", "yes", "leaves a pattern"],
-]  # fmt: skip
+]
 
 
 class Guide:
@@ -33,8 +67,17 @@ class Guide:
         self.canvas = Canvas("Lumen P2 label printer: user guide", WIDTH, HEIGHT)
         self.canvas.on_page = self.furniture
         self.landscape = False
-        self.flow = Flow(self.canvas, THEME, {"cover": self.cover, "parts": self.parts, "display": self.display,
-                                              "rotated": self.rotated, "mark": self.canvas.mark})  # fmt: skip
+        self.flow = Flow(
+            self.canvas,
+            THEME,
+            {
+                "cover": self.cover,
+                "parts": self.parts,
+                "display": self.display,
+                "rotated": self.rotated,
+                "mark": self.canvas.mark,
+            },
+        )
 
     def furniture(self) -> None:
         c = self.canvas
@@ -111,9 +154,14 @@ class Guide:
         c.width = HEIGHT
         c.font("ubuntu", "B", 16)
         c.text(40, 50, "Materials and settings", CORAL)
-        draw_table(f, MATERIALS, size=7.8, fill=CORAL)
+        draw_table(f, MATERIALS, size=8.7, fill=CORAL)
         c.font("ubuntu", "", 8)
-        c.text(40, f.y + 10, "Density is the factory setting at 23 °C. Outdoor life in a temperate climate, facing south.", GREY)
+        c.text(
+            40,
+            f.y + 10,
+            "Density is the factory setting at 23 °C. Outdoor life in a temperate climate, facing south.",
+            GREY,
+        )
         c.line(40, WIDTH - 40, HEIGHT - 40, WIDTH - 40, RULE)
         c.font("ubuntu", "B", 8.5)
         c.text(HEIGHT - 40, WIDTH - 26, str(c.page), CORAL, "R")
