@@ -5,16 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from docmemo.datasets.ingest import ingest
-from docmemo.documents.pdf import Kind, digest_source, inspect_document
+from docmemo.documents.pdf import Kind
+from docmemo.pipeline.inspection import look_at
 from docmemo.pipeline.pool import WorkPool
 from docmemo.pipeline.runner import seed
 from docmemo.store import Store
 from stages.common import CORPUS, FOLDERS, StageContext, log, stage_main
-
-
-def look_at(path: Path, kind: Kind) -> tuple[int, str]:
-    """Page count and sha256 of one source; runs in a worker, since a broken file can end or hang a process."""
-    return inspect_document(path, kind), digest_source(path, kind)
 
 
 def run(context: StageContext) -> None:

@@ -40,20 +40,68 @@ def _activate_layout() -> None:
         onnxruntime.SessionOptions = options
 
 
-def model_boxes(page: Any) -> list[tuple[str, Box]]:
+def model_boxes(page: Any, lines: Sequence[Line]) -> list[tuple[str, Box]]:
     """(class, box) of PyMuPDF's layout model; boxes are fractions of the displayed page.
+
+    The model gets to see the page with its text upright, whatever its rotation: it looks at a rendering of the
+    displayed page, but at text in unrotated coordinates, and finds fewer tables where the two differ.
 
     Classes: title, section-header, text, list-item, table, picture, caption, formula, footnote, page-header,
     page-footer.
     """
     _activate_layout()
-    page.get_layout()
+    turn = _text_turn(page, lines)
     found = []
-    for x0, y0, x1, y1, kind in page.layout_information or ():
-        box = displayed_box(page, (x0, y0, x1, y1))
-        if box is not None and area(box) > 0:
-            found.append((str(kind), box))
+    for kind, box in _unrotated_boxes(page, turn):
+        placed = displayed_box(page, box)
+        if placed is not None and area(placed) > 0:
+            found.append((kind, placed))
     return found
+
+
+def _text_turn(page: Any, lines: Sequence[Line]) -> int:
+    """The page rotation (0, 90, 180, 270) at which most of its text reads from left to right."""
+    width, height = page.rect.width, page.rect.height
+    sideways = sum(
+        len(li.text)
+        for li in lines
+        if len(li.text) > 4 and (li.bbox[3] - li.bbox[1]) * height > 2 * (li.bbox[2] - li.bbox[0]) * width
+    )
+    if page.rotation == 0 and sideways * 2 < sum(len(li.text) for li in lines):
+        return 0
+    weights = {0: 0, 90: 0, 180: 0, 270: 0}
+    for block in page.get_text("dict", flags=0)["blocks"]:
+        for line in block.get("lines", ()):
+            turn = {(1, 0): 0, (0, -1): 90, (-1, 0): 180, (0, 1): 270}.get(tuple(round(v) for v in line["dir"]))
+            if turn is not None:
+                weights[turn] += sum(len(span["text"]) for span in line["spans"])
+    return max(weights, key=lambda t: weights[t])
+
+
+def _unrotated_boxes(page: Any, turn: int) -> list[tuple[str, tuple[float, ...]]]:
+    """(class, box in points of the unrotated page), found on the page turned to `turn`."""
+    pymupdf = mupdf()
+    if turn == 0:
+        rotation = page.rotation
+        if rotation:
+            page.set_rotation(0)
+        try:
+            page.get_layout()
+            return [(str(b[4]), tuple(b[:4])) for b in page.layout_information or ()]
+        finally:
+            if rotation:
+                page.set_rotation(rotation)
+    copy = pymupdf.open()
+    try:
+        copy.insert_pdf(page.parent, from_page=page.number, to_page=page.number, annots=False)
+        turned = copy[0]
+        turned.set_rotation(turn)
+        back = turned.derotation_matrix
+        turned.remove_rotation()
+        turned.get_layout()
+        return [(str(b[4]), tuple(pymupdf.Rect(b[:4]) * back)) for b in turned.layout_information or ()]
+    finally:
+        copy.close()
 
 
 # --- boxes ----------------------------------------------------------------------------------------------------

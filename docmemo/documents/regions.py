@@ -269,7 +269,7 @@ def page_regions(source: Source, data: Page, params: LayoutParams) -> list[Found
     if data.text_source != "text_layer" or not source.is_pdf:
         found = _scan(page, data)
     else:
-        model = model_boxes(page)
+        model = model_boxes(page, data.lines)
         tables = merge_boxes([box for kind, box in model if kind == "table"])
         found = [Found(Region(page=data.page, kind="table", bbox=b)) for b in tables]
         figures = figure_boxes(page, model, data.lines, params)

@@ -74,11 +74,17 @@ def text_layer(page: Any) -> tuple[list[Line], str]:
             raw.append(text)
             line = _line(page, piece, clean_text(text), number)
             if line is not None:
-                pieces.append((line, piece["dir"]))
+                pieces.append((line, _is_level(page, piece["dir"])))
         joined = _join_rows(_join_stacked(pieces))
         lines.extend(joined)
         number += bool(joined)
     return lines, "\n".join(raw)
+
+
+def _is_level(page: Any, direction: tuple[float, float]) -> bool:
+    """Whether text of this direction (in the unrotated page) runs from left to right as displayed."""
+    matrix = page.rotation_matrix
+    return bool(direction[0] * matrix.a + direction[1] * matrix.c > 0.9)
 
 
 def _line(page: Any, piece: dict[str, Any], text: str, block: int) -> Line | None:
@@ -106,14 +112,16 @@ def _merged(first: Line, second: Line, separator: str) -> Line:
     )
 
 
-def _join_rows(lines: Sequence[Line]) -> list[Line]:
+def _join_rows(pieces: Sequence[tuple[Line, bool]]) -> list[Line]:
     """Neighbours on one baseline as one line, unless both are long (then they are columns of prose)."""
     joined: list[Line] = []
-    for line in lines:
-        if joined and _same_row(joined[-1], line):
+    last_level = False
+    for line, level in pieces:
+        if joined and level and last_level and _same_row(joined[-1], line):
             joined[-1] = _merged(joined[-1], line, " ")
         else:
             joined.append(line)
+        last_level = level
     return joined
 
 
@@ -125,9 +133,9 @@ def _same_row(first: Line, second: Line) -> bool:
     return overlap > 0.6 * min(a[3] - a[1], b[3] - b[1]) and b[0] >= a[2] - 0.005 and not prose
 
 
-def _join_stacked(pieces: Sequence[tuple[Line, tuple[float, float]]]) -> list[Line]:
+def _join_stacked(pieces: Sequence[tuple[Line, bool]]) -> list[tuple[Line, bool]]:
     """Letters set one below the other (an axis title, say) as one line."""
-    result: list[Line] = []
+    result: list[tuple[Line, bool]] = []
     stack: list[Line] = []
 
     def flush() -> None:
@@ -135,14 +143,14 @@ def _join_stacked(pieces: Sequence[tuple[Line, tuple[float, float]]]) -> list[Li
             word = stack[0]
             for letter in stack[1:]:
                 word = _merged(word, letter, "")
-            result.append(word)
+            result.append((word, False))
         else:
-            result.extend(stack)
+            result.extend((letter, True) for letter in stack)
         stack.clear()
 
-    for line, (dx, _dy) in pieces:
+    for line, level in pieces:
         box = line.bbox
-        alone = len(line.text) == 1 and line.text.isalpha() and abs(dx) > 0.9
+        alone = level and len(line.text) == 1 and line.text.isalpha()
         if stack:
             above = stack[-1].bbox
             below = box[1] >= above[1] and box[0] < above[2] and box[2] > above[0]
@@ -151,6 +159,6 @@ def _join_stacked(pieces: Sequence[tuple[Line, tuple[float, float]]]) -> list[Li
         if alone:
             stack.append(line)
         else:
-            result.append(line)
+            result.append((line, level))
     flush()
     return result

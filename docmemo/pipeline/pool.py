@@ -282,7 +282,7 @@ class WorkPool:
                 raise PageTimeoutError(
                     f"It took longer than {timeout:g} s.", remedy="Raise DOCMEMO_PAGE_TIMEOUT."
                 ) from error
-        raise WorkerDiedError("Worker processes keep dying.", remedy="Look at memory and at `docmemo doctor`.")
+        raise WorkerDiedError("Worker processes keep dying.", remedy="Look at free memory, or set DOCMEMO_WORKERS=1.")
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
@@ -315,7 +315,7 @@ class WorkPool:
                 return pool.schedule(fn, args=args, timeout=timeout)
             except RuntimeError:  # pebble's word for a pool that broke
                 broken = pool
-        raise WorkerDiedError("Worker processes keep dying.", remedy="Look at memory and at `docmemo doctor`.")
+        raise WorkerDiedError("Worker processes keep dying.", remedy="Look at free memory, or set DOCMEMO_WORKERS=1.")
 
     def _start(
         self, running: dict[Future[Any], _Chunk], fn: Callable[..., Any], shared: tuple[Any, ...], task: _Chunk

@@ -20,6 +20,9 @@ from docmemo.types import AnswerRecord, Document, Failure, Question
 from docmemo.usage import Usage
 
 WORKING_MODULES = (
+    "docmemo.documents.captions",
+    "docmemo.documents.language",
+    "docmemo.documents.passages",
     "docmemo.memory.belief",
     "docmemo.memory.episodic",
     "docmemo.qa.controller",
@@ -30,6 +33,7 @@ WORKING_MODULES = (
     "docmemo.qa.protocols",
     "docmemo.retrieval.candidates",
     "docmemo.retrieval.fusion",
+    "docmemo.retrieval.instructions",
     "docmemo.retrieval.lexical",
     "docmemo.retrieval.references",
     "docmemo.retrieval.retriever",

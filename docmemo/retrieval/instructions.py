@@ -10,12 +10,13 @@ import re
 
 _VERB = (
     r"(?:write|give|return|format|express|round|provide|represent|answer|output|state|present|list it"
-    r"|the answer should|antworte|gib|runde|schreibe|formatiere|réponds|répondez|donne[zr]?|arrondi[rs]\w*|responde|da|escribe|redondea)"
+    r"|the answer should|antworte|gib|runde|schreibe|formatiere|réponds|répondez|donne[zr]?|arrondi[rs]\w*"
+    r"|responde|da|escribe|redondea)"
 )
 _FORM = (
-    r"(?:answers?|format(?:ted)?|integers?|int|floats?|decimals?|strings?|lists?|percentages?|nearest|e\.g|for example"
-    r"|units?|millions?|thousands?|billions?|antwort|ganze?n? zahl|prozent|liste|réponse|entier|pourcentage|respuesta|entero"
-    r"|porcentaje)"
+    r"(?:answers?|format(?:ted)?|integers?|int|floats?|decimals?|strings?|lists?|percentages?|nearest|e\.g"
+    r"|for example|units?|millions?|thousands?|billions?|antwort|ganze?n? zahl|prozent|liste|réponse|entier"
+    r"|pourcentage|respuesta|entero|porcentaje)"
 )
 _INSTRUCTION = re.compile(
     rf"(?<=[.?!;,])\s*(?:and\s+|please\s+|bitte\s+|veuillez\s+|por favor,?\s+)*\b{_VERB}\b[^?]*?\b{_FORM}\b[^?]*$",

@@ -110,10 +110,10 @@ def report(path: Path, *, rotation: int = 0) -> Path:
     rows = [("Harbour", "2019", "2020", "2021"), *[(f"Port {c}", "120", "133", "147") for c in "ABCDEF"]]
     for r, row in enumerate(rows):
         y = 245 + 22 * r
-        page.draw_line((60, y), (535, y))
+        page.draw_line((60, y), (455, y))
         for c, cell in enumerate(row):
             page.insert_text((66 + 118 * c, y + 15), cell, fontsize=11)
-    page.draw_line((60, 245 + 22 * len(rows)), (535, 245 + 22 * len(rows)))
+    page.draw_line((60, 245 + 22 * len(rows)), (455, 245 + 22 * len(rows)))
     gradient = bytes(v for y in range(120) for x in range(200) for v in (x, y, 128))
     pixmap = pymupdf.Pixmap(pymupdf.csRGB, 200, 120, gradient, 0)
     page.insert_image(pymupdf.Rect(150, 480, 450, 660), pixmap=pixmap)
@@ -121,6 +121,19 @@ def report(path: Path, *, rotation: int = 0) -> Path:
     page.set_rotation(rotation)
     document.save(str(path))
     return path
+
+
+def landscape_report(path: Path, *, rotation: int) -> Path:
+    """`report` set sideways on its page and turned upright again by the page's rotation, as scanners and TeX do."""
+    pymupdf = mupdf()
+    source = pymupdf.open(str(report(path)))
+    document = pymupdf.open()
+    size = (842, 595) if rotation in (90, 270) else (595, 842)
+    page = document.new_page(width=size[0], height=size[1])
+    page.show_pdf_page(page.rect, source, 0, rotate=rotation)
+    page.set_rotation(rotation)
+    document.save(str(path.with_name("turned.pdf")))
+    return path.with_name("turned.pdf")
 
 
 def truncated(path: Path) -> Path:

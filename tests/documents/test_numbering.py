@@ -23,7 +23,15 @@ def numbers(bottoms: list[str]) -> list[str]:
 
 
 def test_plain_and_decorated_numbers_are_read() -> None:
-    for form in ("{}", "- {} -", "Page {} of 40", "{} | Annual report", "Annual report 2020 | {}", "Seite {}", "第{}页"):
+    for form in (
+        "{}",
+        "- {} -",
+        "Page {} of 40",
+        "{} | Annual report",
+        "Annual report 2020 | {}",
+        "Seite {}",
+        "第{}页",
+    ):
         assert numbers([form.format(n) for n in range(5, 10)]) == ["5", "6", "7", "8", "9"], form
 
 
