@@ -39,7 +39,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(data)
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -66,9 +66,7 @@ def read_member(path: Path, name: str) -> bytes:
         with zipfile.ZipFile(path) as archive:
             return archive.read(name)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise ArtifactError(
-            f"{path} has no readable member {name!r}: {error}.", remedy="Run `dvc repro`."
-        ) from error
+        raise ArtifactError(f"{path} has no readable member {name!r}: {error}.", remedy="Run `dvc repro`.") from error
 
 
 def _parse(model: type[M], data: bytes | str, where: str) -> M:

@@ -21,12 +21,8 @@ class Section(BaseModel):
 class DatasetParams(Section):
     """Which documents and questions."""
 
-    root: str = Field(
-        "data/sample", description="Folder of the dataset, relative to the project or absolute."
-    )
-    format: Literal["sample", "folder", "mmlongbench"] = Field(
-        "sample", description="How the folder is laid out."
-    )
+    root: str = Field("data/sample", description="Folder of the dataset, relative to the project or absolute.")
+    format: Literal["sample", "folder", "mmlongbench"] = Field("sample", description="How the folder is laid out.")
     questions: str | None = Field(
         None,
         description="Questions file inside the root; null means the format's own (folder: none is fine).",
@@ -40,9 +36,7 @@ class OcrParams(Section):
     backend: Literal["rapidocr", "none"] = Field(
         "rapidocr", description="Engine; none leaves such pages without text."
     )
-    min_chars: int = Field(
-        30, ge=0, description="Pages with fewer characters in their text layer are read by OCR."
-    )
+    min_chars: int = Field(30, ge=0, description="Pages with fewer characters in their text layer are read by OCR.")
     max_side: int = Field(1280, ge=320, description="Long side in pixels of the picture given to OCR.")
     min_confidence: float = Field(0.5, ge=0, le=1, description="Lines read with less confidence are dropped.")
 
@@ -51,9 +45,7 @@ class RenderParams(Section):
     """Page images and text."""
 
     dpi: int = Field(144, ge=36, le=600, description="Resolution of page images.")
-    max_side: int = Field(
-        2800, ge=320, description="Long side in pixels no page image exceeds, whatever the dpi."
-    )
+    max_side: int = Field(2800, ge=320, description="Long side in pixels no page image exceeds, whatever the dpi.")
     jpeg_quality: int = Field(80, ge=30, le=95, description="JPEG quality of page images.")
     ocr: OcrParams = Field(default_factory=OcrParams, description="Text of pages without a text layer.")
 
@@ -63,15 +55,9 @@ class LayoutParams(Section):
 
     backend: Literal["pymupdf"] = Field("pymupdf", description="Layout analyser.")
     crop_long_side: int = Field(1500, ge=200, description="Long side of a crop in pixels (paper: 1500).")
-    crop_max_dpi: int = Field(
-        300, ge=72, description="Crops of vector content are rendered at no more than this."
-    )
-    crop_padding: float = Field(
-        8.0, ge=0, description="Points added around a region, since rules get clipped."
-    )
-    min_area: float = Field(
-        0.01, ge=0, le=1, description="Smaller figures (fraction of the page) are dropped."
-    )
+    crop_max_dpi: int = Field(300, ge=72, description="Crops of vector content are rendered at no more than this.")
+    crop_padding: float = Field(8.0, ge=0, description="Points added around a region, since rules get clipped.")
+    min_area: float = Field(0.01, ge=0, le=1, description="Smaller figures (fraction of the page) are dropped.")
     jpeg_quality: int = Field(80, ge=30, le=95, description="JPEG quality of crops.")
 
 
@@ -79,9 +65,7 @@ class EmbedParams(Section):
     """Page representations for retrieval."""
 
     backend: Literal["lexical"] = Field("lexical", description="Page encoder.")
-    window_tokens: int = Field(
-        120, ge=10, description="Length of the windows scored inside a page, in terms."
-    )
+    window_tokens: int = Field(120, ge=10, description="Length of the windows scored inside a page, in terms.")
     window_stride: int = Field(60, ge=1, description="Step between windows, in terms.")
 
 
@@ -136,17 +120,13 @@ class LoopParams(Section):
     reranked: int = Field(5, ge=1, description="m, pages the reranker may keep each round.")
     evidence: int = Field(5, ge=1, description="n, pages the reader reads each round.")
     crops: int = Field(5, ge=0, description="Most crops of tables and figures shown each round (paper: 5).")
-    force_rounds: bool = Field(
-        False, description="Run all rounds whatever the reader says; for recall curves only."
-    )
+    force_rounds: bool = Field(False, description="Run all rounds whatever the reader says; for recall curves only.")
 
 
 class AnswerParams(Section):
     """Who reranks and who reads."""
 
-    reader: str = Field(
-        "embedded", description="Reader: embedded, or package.module:attribute of one's own factory."
-    )
+    reader: str = Field("embedded", description="Reader: embedded, or package.module:attribute of one's own factory.")
     reranker: str = Field("embedded", description="Reranker: embedded, or package.module:attribute.")
     clear_margin: float = Field(
         2.0,
@@ -154,9 +134,14 @@ class AnswerParams(Section):
         description="Embedded reader: stop when the top page leads by this many standard deviations.",
     )
     query_terms: int = Field(4, ge=0, description="Embedded reader: terms added to the next round's query.")
-    rare_terms: int = Field(3, ge=1, description="Embedded reader: rarest terms of the question that decide usefulness.")
+    rare_terms: int = Field(
+        3, ge=1, description="Embedded reader: the question's rarest terms that decide usefulness."
+    )
     useful_coverage: float = Field(
-        0.6, ge=0, le=1, description="Embedded reader: share of the rare terms (by idf) a useful page's snippet covers."
+        0.6,
+        ge=0,
+        le=1,
+        description="Embedded reader: share (by idf) of the rare terms a useful page's snippet covers.",
     )
     snippets: int = Field(3, ge=1, description="Highlighted snippets a page.")
     seed: int = Field(0, ge=0, description="Seed of everything drawn at random.")
@@ -166,18 +151,14 @@ class JudgeParams(Section):
     """How answers are scored."""
 
     backend: Literal["rule"] = Field("rule", description="The benchmark's official rule.")
-    scorer: Literal["auto", "mmlongbench"] = Field(
-        "auto", description="Which rule; auto takes the dataset's own."
-    )
+    scorer: Literal["auto", "mmlongbench"] = Field("auto", description="Which rule; auto takes the dataset's own.")
 
 
 class ReportParams(Section):
     """Tables and the page."""
 
     thumbnail_width: int = Field(180, ge=40, le=800, description="Width of page thumbnails in pixels.")
-    max_questions: int = Field(
-        400, ge=0, description="Questions shown in report.html; all are in questions.csv."
-    )
+    max_questions: int = Field(400, ge=0, description="Questions shown in report.html; all are in questions.csv.")
     pages_per_question: int = Field(5, ge=1, le=20, description="Pages shown for each question.")
 
 

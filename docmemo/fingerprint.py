@@ -40,7 +40,7 @@ class _StripDocstrings(ast.NodeTransformer):
             node.body = node.body[1:] or [ast.Pass()]
         return node
 
-    visit_Module = visit_ClassDef = visit_FunctionDef = visit_AsyncFunctionDef = _strip
+    visit_Module = visit_ClassDef = visit_FunctionDef = visit_AsyncFunctionDef = _strip  # noqa: N815
 
 
 def source_digest(source: str) -> str:

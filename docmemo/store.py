@@ -89,7 +89,7 @@ class Store:
             if copy_file(data, temporary) != entry.sha256:
                 self.discard(kind, key)
                 return None
-            os.replace(temporary, target)
+            temporary.replace(target)
         except FileNotFoundError:
             return None
         finally:
@@ -112,7 +112,7 @@ class Store:
         try:
             sha256 = copy_file(source, temporary)
             size = temporary.stat().st_size
-            os.replace(temporary, data)
+            temporary.replace(data)
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 error.add_note(f"The store at {self.root} is on a full disk (DOCMEMO_HOME moves it).")

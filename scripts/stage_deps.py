@@ -8,6 +8,7 @@ of dvc.yaml; a test compares them.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -36,7 +38,7 @@ runpy.run_module("stages." + sys.argv[1], run_name="__main__")
 
 def make_dataset(folder: Path) -> None:
     """A dataset of one text page, one scanned page, and a question."""
-    import pymupdf
+    pymupdf: Any = importlib.import_module("pymupdf")
 
     folder.mkdir(parents=True)
     document = pymupdf.open()

@@ -103,7 +103,7 @@ def stage_main(name: str, outs: Sequence[Path], run: Callable[[StageContext], No
     die_with_parent()
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    for noisy in ("httpx", "httpcore", "rapidocr", "RapidOCR", "fontTools", "bm25s"):
+    for noisy in ("httpx", "httpcore", "rapidocr", "RapidOCR", "fontTools"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
     try:
         settings = load_settings()

@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from docmemo.config import Params
     from docmemo.qa.adhoc import AdhocAnswer
@@ -116,6 +117,19 @@ def as_dict(answer: AdhocAnswer) -> dict[str, Any]:
     }
 
 
+def _marked(text: str, question: str, language: str) -> Text:
+    """A snippet with the question's terms in bold."""
+    from rich.text import Text
+
+    from docmemo.retrieval.tokenize import analyzer, query_terms
+
+    shown = Text(" ".join(text.split()))
+    wanted = set(query_terms(question, language))
+    words = {word for word, term in analyzer(language).words(shown.plain) if term in wanted}
+    shown.highlight_words(sorted(words, key=len, reverse=True), style="bold yellow", case_sensitive=False)
+    return shown
+
+
 def show(answer: AdhocAnswer, console: Console) -> None:
     """The answer for people: pages best first, with their snippets."""
     from rich.markup import escape
@@ -137,7 +151,7 @@ def show(answer: AdhocAnswer, console: Console) -> None:
         where = f"{file}, {name}" if several else name
         console.print(f"[bold]{rank}. {escape(where)}[/]")
         for text in texts:
-            console.print(Padding(escape(" ".join(text.split())), (0, 0, 0, 3)))
+            console.print(Padding(_marked(text, record.question, answer.view.index.language), (0, 0, 0, 3)))
     console.print()
     label = "Low-confidence extract" if record.confidence == "low" else "Answer"
     console.print(f"[bold]{label}:[/] {escape(record.answer or '')}")

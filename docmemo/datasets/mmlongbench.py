@@ -53,9 +53,7 @@ def _resolve(value: Any) -> str:
     return inner_path(value)
 
 
-def _documents(
-    root: Path, doc_types: Mapping[str, str], only_asked: bool
-) -> tuple[list[Document], dict[str, Quirk]]:
+def _documents(root: Path, doc_types: Mapping[str, str], only_asked: bool) -> tuple[list[Document], dict[str, Quirk]]:
     """The documents that have questions, those whose file is missing as "failed"; else also the folder's others."""
     present = root / FOLDER
     names = {p.name for p in present.iterdir() if p.suffix.lower() == ".pdf"} if present.is_dir() else set()
@@ -87,7 +85,7 @@ def _documents(
             f"Named by questions but not in {FOLDER}/; its questions fail with that reason and are counted.",
         )
     if unasked:
-        what = "left out, since dataset.questions names a file of its own" if only_asked else "prepared like the others"
+        what = "left out, since dataset.questions names a cut" if only_asked else "prepared like the others"
         notes["document without questions"] = Quirk(len(unasked), f"In {FOLDER}/ but asked nothing; {what}.")
     return documents, notes
 

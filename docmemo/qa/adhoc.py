@@ -216,11 +216,11 @@ async def ask(
                 views.append(preparer.view(path, number))
             except (DocumentError, PageError) as error:
                 failed.append(FailedFile(str(path), str(error)))
-                say(f"{path}: {error}")
+    reasons = [f"{file.path}: {file.reason}" for file in failed]
     if not views:
-        raise DocumentError(
-            "None of the files can be used.", remedy="; ".join(f"{f.path}: {f.reason}" for f in failed)
-        )
+        raise DocumentError("None of the files can be used.\n" + "\n".join(reasons))
+    for reason in reasons:
+        say(reason)
     view = views[0] if len(views) == 1 else JointView(views, params.retrieval)
     loop = Loop(
         resolve("reranker", params.answer.reranker)(params),

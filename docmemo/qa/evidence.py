@@ -7,15 +7,18 @@ answerable question from an unanswerable one, so it abstains only where no page 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from docmemo.config import Params
 from docmemo.qa.protocols import ReadReply, ReadRequest, RerankReply, RerankRequest
 from docmemo.retrieval.snippets import Snippet, SnippetFinder
+from docmemo.retrieval.tokenize import analyzer
 from docmemo.types import Citation
 
-_NUMBER = re.compile(r"[-(]?[$€£¥]?\s?\d[\d,.]*\d?\s?(?:%|percent|million|billion|trillion)?", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.,])[-−]?\d+(?:[.,]\d+)*%?(?![\w])")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_ASKS_YEAR = re.compile(r"\b(year|when|jahr|wann)\b|年", re.IGNORECASE)
 _ASKS_NUMBER = re.compile(
     r"\b(how many|how much|what percent\w*|percentage|number of|what year|which year|in what year|total|rate)\b"
     r"|\b(wie viele|wie viel|wie hoch|anteil|prozent)\b|多少|几",
@@ -105,7 +108,7 @@ class EmbeddedReader:
         best = max(found, key=lambda e: e.score)
         return ReadReply(
             outcome="answer",
-            answer=extract(question, best.snippets[0].text),
+            answer=extract(question, best.snippets[0], request.view.index.language),
             confidence="low",
             citations=self._citations(evidence),
             query=self._next_query(request, missing, useful),
@@ -152,11 +155,27 @@ class EmbeddedReader:
         return cited
 
 
-def extract(question: str, text: str) -> str:
-    """A short span of a snippet: the first number where the question asks for one, else the snippet, shortened."""
+def _number(question: str, text: str, covered: Sequence[str], language: str) -> str | None:
+    """The number of `text` next to the words the snippet was found by, leaving out those the question names."""
+    asked = set(_NUMBER.findall(question))
+    words = [m.start() for w, term in analyzer(language).words(text) if term in covered for m in _word(w, text)]
+    found = [m for m in _NUMBER.finditer(text) if m.group() not in asked]
+    if not _ASKS_YEAR.search(question):
+        found = [m for m in found if not _YEAR.fullmatch(m.group())] or found
+    if not found:
+        return None
+    return min(found, key=lambda m: min((abs(m.start() - at) for at in words), default=m.start())).group()
+
+
+def _word(word: str, text: str) -> Iterable[re.Match[str]]:
+    return re.finditer(re.escape(word), text, re.IGNORECASE)
+
+
+def extract(question: str, snippet: Snippet, language: str) -> str:
+    """A short span of a snippet: a number where the question asks for one, else the snippet, shortened."""
     if _ASKS_NUMBER.search(question):
-        found = _NUMBER.search(text)
-        if found is not None and any(c.isdigit() for c in found.group()):
-            return found.group().strip(" (,.")
-    flat = " ".join(text.split())
+        number = _number(question, snippet.text, snippet.covered, language)
+        if number is not None:
+            return number
+    flat = " ".join(snippet.text.split())
     return flat if len(flat) <= MAX_EXTRACT else flat[: MAX_EXTRACT - 1].rsplit(" ", 1)[0] + "…"

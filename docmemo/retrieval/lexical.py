@@ -8,6 +8,7 @@ BM25 matrices (bm25s, eager sparse scoring, Lù 2024, arXiv 2407.03618) are buil
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +26,8 @@ from docmemo.artifacts import write_atomic
 from docmemo.errors import ArtifactError
 from docmemo.fingerprint import canonical_json
 from docmemo.retrieval.tokenize import analyzer
+
+logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets DEBUG on import
 
 VERSION = "1"
 """Of the file's layout."""

@@ -1,0 +1,26 @@
+"""What all tests share: a store of their own, and the folder of real benchmark documents where there is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DATASETS = ROOT.parent / "shared" / "datasets"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Store, journals and locks of a test never touch the user's."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("DOCMEMO_HOME", str(home))
+    return home
+
+
+@pytest.fixture(scope="session")
+def datasets() -> Path:
+    """The folder of real benchmark documents; skips where it is absent."""
+    if not DATASETS.is_dir():
+        pytest.skip(f"{DATASETS} is absent: real benchmark documents are not part of the repository")
+    return DATASETS
