@@ -78,7 +78,44 @@ def text_layer(page: Any) -> tuple[list[Line], str]:
         joined = _join_rows(_join_stacked(pieces))
         lines.extend(joined)
         number += bool(joined)
-    return lines, "\n".join(raw)
+    return _join_blocks(lines), "\n".join(raw)
+
+
+_TERMINAL = tuple(".!?:;。！？：；…")
+
+
+def _join_blocks(lines: Sequence[Line]) -> list[Line]:
+    """Blocks that are lines of one paragraph (some PDFs place every line on its own) as one block."""
+    joined: list[Line] = []
+    number = -1
+    for i, line in enumerate(lines):
+        new = i == 0 or line.block != lines[i - 1].block
+        if new and not (i and _continues(lines, i)):
+            number += 1
+        joined.append(line.model_copy(update={"block": number}))
+    return joined
+
+
+def _is_row(text: str) -> bool:
+    """Whether a line reads like a row of figures."""
+    words = text.split()
+    numbers = sum(any(c.isdigit() for c in word) for word in words)
+    return numbers >= 2 and numbers * 3 >= len(words)
+
+
+def _continues(lines: Sequence[Line], at: int) -> bool:
+    """Whether the line goes on where the one before stopped: same type, next below, full width, no end mark."""
+    above, line = lines[at - 1], lines[at]
+    if above.size != line.size or above.bold != line.bold or above.text.endswith(_TERMINAL) or len(above.text) < 20:
+        return False
+    if _is_row(above.text) or _is_row(line.text):
+        return False
+    a, b = above.bbox, line.bbox
+    height = min(a[3] - a[1], b[3] - b[1])
+    gap = b[1] - a[3]
+    aligned = -0.01 <= a[0] - b[0] < 0.05
+    full = a[2] >= b[2] - 0.03
+    return -0.3 * height < gap < 0.8 * height and aligned and full
 
 
 def _is_level(page: Any, direction: tuple[float, float]) -> bool:

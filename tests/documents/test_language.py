@@ -17,7 +17,7 @@ SAMPLES = {
     "sv": "Rapporten visar att intäkterna var högre under det andra året och att kostnaderna inte har ökat.",
     "fi": "Raportti osoittaa, että tulot ovat kasvaneet ja että myös kulut ovat nousseet, mutta ei niin paljon.",
     "pl": "Raport pokazuje, że przychody w drugim roku są wyższe oraz że koszty nie wzrosły i to przez rok.",
-    "tr": "Rapor, bu yıl gelirin daha yüksek olduğunu ve giderlerin çok artmadığını gösteriyor, ancak bir de borç var.",
+    "tr": "Rapor, bu yıl gelirin daha yüksek ve giderlerin çok az olduğunu gösteriyor, ancak bir de borç var.",
     "hu": "A jelentés szerint az első évben a bevétel nem volt magas, és a költség is csak egy kicsit nőtt.",
     "cs": "Zpráva ukazuje, že příjmy jsou ve druhém roce vyšší a že se náklady do roku také zvýšily o málo.",
     "ru": "Отчёт показывает, что доходы во втором году были выше и что расходы не выросли.",

@@ -8,7 +8,7 @@ import pytest
 
 from docmemo.documents.pdf import mupdf, open_source
 from docmemo.documents.text import clean_text, text_layer, usable
-from docmemo.types import Page
+from docmemo.types import Line, Page
 from tests.documents import pdfs
 
 HARD = Path(__file__).parents[2].parent / "shared" / "datasets" / "hard-pdfs"
@@ -93,3 +93,42 @@ def test_arabic_comes_in_logical_order() -> None:
         page = read(HARD / "habibi-rotated.pdf", number)
         assert page.lines[0].text.startswith("حَبيبي habibi")
     assert "\ufffd" not in page.text
+
+
+def lines_of(*rows: tuple[str, float, float, float]) -> list[Line]:
+    """Lines from (text, x0, y0, x1), each a block of its own."""
+    return [
+        Line(text=text, bbox=(x0, y0, x1, y0 + 0.02), block=i, size=12.0) for i, (text, x0, y0, x1) in enumerate(rows)
+    ]
+
+
+def blocks_after(*rows: tuple[str, float, float, float]) -> list[int]:
+    from docmemo.documents.text import _join_blocks
+
+    return [line.block for line in _join_blocks(lines_of(*rows))]
+
+
+def test_lines_placed_one_by_one_become_a_paragraph() -> None:
+    assert blocks_after(
+        ("This paragraph was placed line by line and goes", 0.12, 0.100, 0.88),
+        ("on here until it stops. The next one begins after", 0.10, 0.127, 0.88),
+        ("a gap.", 0.10, 0.154, 0.2),
+        ("A new paragraph stands further below this one", 0.10, 0.22, 0.88),
+    ) == [0, 0, 0, 1]
+
+
+def test_a_sentence_end_a_short_line_a_table_row_or_another_column_do_not_join() -> None:
+    assert blocks_after(
+        ("The first paragraph of them ends at the margin.", 0.1, 0.10, 0.88),
+        ("The second one begins right below with its line", 0.1, 0.127, 0.88),
+    ) == [0, 1]
+    assert blocks_after(
+        ("Water sold in litres 412", 0.1, 0.10, 0.5), ("Water bought in million litres 1 212", 0.1, 0.127, 0.7)
+    ) == [
+        0,
+        1,
+    ]
+    assert blocks_after(
+        ("The left column ends with a full line of words", 0.1, 0.10, 0.48),
+        ("the right column begins with a line of its own", 0.52, 0.127, 0.9),
+    ) == [0, 1]

@@ -223,7 +223,7 @@ def test_all_hard_pdfs_are_rendered_or_refused(tmp_path: Path, pool: WorkPool) -
     assert refused == ["libreoffice-writer-password.pdf"]
     assert len(sets) == 27
     rotated = sets["habibi-rotated.pdf"].pages
-    assert [p.rotation for p in rotated] == [90, 180, 270, 0] or {p.rotation for p in rotated} >= {90, 180, 270}
+    assert {p.rotation for p in rotated} >= {90, 180, 270}
     assert all("habibi" in p.text for p in rotated)
     assert "crazy ones" in sets["crazyones-pdfa.pdf"].pages[0].text.lower()
     assert [p.printed for p in sets["pdflatex-4-pages.pdf"].pages] == ["1", "2", "3", "4"]
