@@ -112,6 +112,22 @@ class BeliefParams(Section):
     )
 
 
+Ablation = Literal[
+    "none",
+    "no_schema",
+    "no_belief",
+    "no_episodic",
+    "no_memory",
+    "no_bayes",
+    "greedy",
+    "no_crops",
+    "no_propagation",
+    "static",
+    "requery",
+    "fixed_rounds",
+]
+
+
 class LoopParams(Section):
     """The rounds."""
 
@@ -120,7 +136,16 @@ class LoopParams(Section):
     reranked: int = Field(5, ge=1, description="m, pages the reranker may keep each round.")
     evidence: int = Field(5, ge=1, description="n, pages the reader reads each round.")
     crops: int = Field(5, ge=0, description="Most crops of tables and figures shown each round (paper: 5).")
+    page_budget: int | None = Field(None, ge=1, description="Most different pages a question may read; null: all.")
+    separate_needs: bool = Field(
+        True, description="Score up to three needs of a query_update each on its own and take each page's best."
+    )
+    gate_rounds: int = Field(1, ge=1, le=10, description="not_answerable is accepted from this round on.")
+    gate_coverage: float = Field(
+        0.0, ge=0, le=1, description="not_answerable is accepted once this share of the pages in scope was read."
+    )
     force_rounds: bool = Field(False, description="Run all rounds whatever the reader says; for recall curves only.")
+    ablation: Ablation = Field("none", description="A part switched off, or a baseline (docmemo/qa/ablations.py).")
 
 
 class AnswerParams(Section):

@@ -249,6 +249,8 @@ class RoundRecord(Record):
 
     round: int
     query: str
+    needs: list[str] = Field(default_factory=list)
+    """Separate needs the query was made of, each scored on its own; [] when it is one query."""
     candidates: list[Candidate] = Field(default_factory=list)
     """Best first."""
     reranked: list[int] = Field(default_factory=list)
@@ -261,6 +263,8 @@ class RoundRecord(Record):
     """Pages the reader named without having been shown them, and pages it called both."""
     note: str = ""
     missing: str = ""
+    gated: bool = False
+    """A not_answerable came before the gate allows it, so the question went on."""
     usage: Usage = Field(default_factory=Usage)
 
 

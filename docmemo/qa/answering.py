@@ -25,6 +25,7 @@ WORKING_MODULES = (
     "docmemo.documents.passages",
     "docmemo.memory.belief",
     "docmemo.memory.episodic",
+    "docmemo.qa.ablations",
     "docmemo.qa.controller",
     "docmemo.qa.corpus",
     "docmemo.qa.crops",

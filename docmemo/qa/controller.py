@@ -21,6 +21,7 @@ class Controller:
         seed: run seed; with the question id and the round it fixes every draw.
         question_id: names the question.
         documents: which document each page is of, where there are several.
+        learn: whether feedback changes the belief.
     """
 
     def __init__(
@@ -29,10 +30,13 @@ class Controller:
         params: BeliefParams,
         seed: int,
         question_id: str,
+        *,
         documents: Sequence[int] | None = None,
+        learn: bool = True,
     ) -> None:
         self.pages = list(pages)
         self.documents = documents
+        self.learn = learn
         self.params = params
         self.seed = seed
         self.question_id = question_id
@@ -70,8 +74,8 @@ class Controller:
         self.rounds.append(record)
         return record
 
-    def evidence(self, accumulated: Collection[int], count: int) -> list[int]:
-        """E(t): the `count` best accumulated pages by posterior mean (ties: current score, then page).
+    def ranked(self, accumulated: Collection[int]) -> list[int]:
+        """The accumulated pages by posterior mean (ties: current score, then page); E(t) is the first n of them.
 
         With policy "none" by current similarity.
         """
@@ -79,13 +83,15 @@ class Controller:
         current = self.rounds[-1]
         first = np.asarray(current.similarity) if self.params.policy == "none" else self.belief.mean
         where = self._position
-        return sorted(accumulated, key=lambda p: (-float(first[where[p]]), -current.score[where[p]], p))[:count]
+        return sorted(accumulated, key=lambda p: (-float(first[where[p]]), -current.score[where[p]], p))
 
     def feedback(self, useful: Sequence[int], irrelevant: Sequence[int]) -> None:
         """End the round with the reader's verdict on pages."""
         assert self.belief is not None, "start_round comes first"
         self.rounds[-1].useful = list(useful)
         self.rounds[-1].irrelevant = list(irrelevant)
+        if not self.learn:
+            return
         self.belief = beliefs.update(
             self.belief,
             self.pages,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from docmemo.config import BeliefParams, LoopParams
 from docmemo.errors import ModelResponseError
 from docmemo.memory.belief import Floats
 from docmemo.memory.episodic import Episode
+from docmemo.qa.ablations import plan
 from docmemo.qa.controller import Controller
 from docmemo.qa.corpus import DocumentView
 from docmemo.qa.crops import choose_crops
@@ -72,7 +74,7 @@ class Loop:
             DocMemoError: whatever a part raised; the caller decides about retries and records failures.
         """
         run = _Run(self, question, view)
-        while run.decision is None or (self.policy.loop.force_rounds and run.round < self.policy.loop.rounds):
+        while not run.finished:
             await run.one_round()
         return run.result()
 
@@ -81,12 +83,8 @@ class _Run:
     """The state of one question between rounds."""
 
     def __init__(self, loop: Loop, question: Question, view: DocumentView) -> None:
-        self.reranker, self.reader, self.policy, self.on_round = (
-            loop.reranker,
-            loop.reader,
-            loop.policy,
-            loop.on_round,
-        )
+        self.parts = loop
+        self.plan = plan(loop.policy.loop, loop.policy.belief)
         self.question, self.view = question, view
         self.pages = view.scope(question)
         if not self.pages:
@@ -95,61 +93,100 @@ class _Run:
             )
         self.controller = Controller(
             self.pages,
-            loop.policy.belief,
+            self.plan.belief,
             loop.policy.seed,
             question.question_id,
-            view.documents_of(self.pages),
+            documents=view.documents_of(self.pages),
+            learn=self.plan.learn,
         )
         self.query = question.question
+        self.needs: list[str] = []
         self.episode = Episode()
         self.accumulated: list[int] = []
         self.records: list[RoundRecord] = []
         self.decision: ReadReply | None = None
         self.round = 0
 
+    @property
+    def last_round(self) -> bool:
+        """Whether the current round is the last one."""
+        return self.round >= self.plan.loop.rounds
+
+    @property
+    def finished(self) -> bool:
+        """Whether the question has its decision and no round is still to be run."""
+        goes_on = self.plan.loop.force_rounds or not self.plan.stop_early
+        return self.decision is not None and (self.last_round or not goes_on)
+
+    @property
+    def read(self) -> set[int]:
+        """Pages read so far."""
+        return {page for record in self.records for page in record.evidence}
+
     async def one_round(self) -> None:
         """Retrieve, rerank, read, learn."""
         self.round += 1
-        params = self.policy.loop
-        similarity = to_similarity(self.view.retriever.score(self.query, self.pages))
+        similarity = self._similarity()
         current = self.controller.start_round(self.query, similarity)
-        record = RoundRecord(round=self.round, query=self.query, candidates=self._candidates(current))
-        reranked = await self.reranker.rerank(
-            RerankRequest(
-                question=self.question,
-                query=self.query,
-                view=self.view,
-                candidates=record.candidates,
-                keep=params.reranked,
-                round=self.round,
-                notes=self.episode.notes,
-                schema=self.view.schema,
-            )
+        record = RoundRecord(
+            round=self.round, query=self.query, needs=self.needs, candidates=self._candidates(current)
         )
-        offered = {candidate.page for candidate in record.candidates}
-        record.reranked = [p for p in _ordered_unique(reranked.pages) if p in offered][: params.reranked]
-        self.accumulated = _ordered_unique([*self.accumulated, *record.reranked])
-        record.evidence = self.controller.evidence(self.accumulated, params.evidence)
-        record.crops = choose_crops(self.view, self.query, record.evidence, params.crops)
-        reply = await self.reader.read(
+        shown: dict[str, Any] = {
+            "question": self.question,
+            "query": self.query,
+            "view": self.view,
+            "round": self.round,
+            "notes": self.episode.notes if self.plan.show_notes else (),
+            "schema": self.view.schema if self.plan.show_schema else None,
+        }
+        reranked = await self.parts.reranker.rerank(
+            RerankRequest(candidates=record.candidates, keep=self.plan.loop.reranked, **shown)
+        )
+        self._choose(record, reranked.pages)
+        reply = await self.parts.reader.read(
             ReadRequest(
-                question=self.question,
-                query=self.query,
-                view=self.view,
                 evidence=record.evidence,
                 crops=record.crops,
-                notes=self.episode.notes,
-                schema=self.view.schema,
-                round=self.round,
-                last_round=self.round >= params.rounds,
+                last_round=self.last_round,
                 margin=_margin(similarity),
+                **shown,
             )
         )
         record.usage = reranked.usage + reply.usage
         self._learn(record, reply)
 
+    def _similarity(self) -> Floats:
+        """c of this round; with separate needs the best of them a page, so that one does not bury another."""
+        queries = self.needs or [self.query]
+        scores = [to_similarity(self.view.retriever.score(query, self.pages)) for query in queries]
+        return np.asarray(np.max(scores, axis=0), dtype=np.float64)
+
+    def _choose(self, record: RoundRecord, reranked: Sequence[int]) -> None:
+        """P(t), A(t), E(t) and the crops of this round."""
+        params = self.plan.loop
+        offered = {candidate.page for candidate in record.candidates}
+        record.reranked = [p for p in _ordered_unique(reranked) if p in offered][: params.reranked]
+        earlier = self.accumulated if self.plan.accumulate else []
+        self.accumulated = _ordered_unique([*earlier, *record.reranked])
+        record.evidence = self._within_budget(self.controller.ranked(self.accumulated))[: params.evidence]
+        record.crops = choose_crops(self.view, self.query, record.evidence, params.crops)
+
+    def _within_budget(self, pages: Sequence[int]) -> list[int]:
+        """The pages in order, without new ones beyond the page budget."""
+        budget = self.plan.loop.page_budget
+        if budget is None:
+            return list(pages)
+        kept: list[int] = []
+        left = budget - len(self.read)
+        for page in pages:
+            new = page not in self.read
+            if not new or left > 0:
+                kept.append(page)
+                left -= new
+        return kept
+
     def _candidates(self, current: RoundTrace) -> list[Candidate]:
-        best = top_k(np.asarray(current.score), self.pages, self.policy.loop.candidates)
+        best = top_k(np.asarray(current.score), self.pages, self.plan.loop.candidates)
         where = {page: i for i, page in enumerate(self.pages)}
         return [Candidate(page=page, score=round(current.score[where[page]], 9)) for page in best]
 
@@ -159,30 +196,36 @@ class _Run:
         self.controller.feedback(record.useful, record.irrelevant)
         self.episode = self.episode.add(self.query, reply.note, reply.missing)
         self.records.append(record)
-        self.on_round(record)
-        if reply.outcome == "query_update":
-            if self.round >= self.policy.loop.rounds and self.decision is None:
-                raise ModelResponseError(
-                    f"{self.question.question_id}: the reader asked for another query in the last round, "
-                    "which must decide.",
-                    usage=self._usage(),
-                )
-            self.query = reply.query.strip()
-            return
-        if self.decision is None:
+        record.gated = reply.outcome == "not_answerable" and not self._gate_open()
+        self.parts.on_round(record)
+        if reply.outcome == "query_update" and self.last_round and self.decision is None:
+            raise ModelResponseError(
+                f"{self.question.question_id}: the reader asked for another query in the last round, "
+                "which must decide.",
+                usage=self._usage(),
+            )
+        decided = reply.outcome != "query_update" and not record.gated
+        if decided and (self.decision is None or not self.plan.stop_early):
             self.decision = reply
         self.query = reply.query.strip() or self.query
+        separate = self.plan.loop.separate_needs and len(reply.needs) > 1
+        self.needs = [need.strip() for need in reply.needs if need.strip()] if separate else []
+
+    def _gate_open(self) -> bool:
+        """Whether "not found" may be taken for "not there": enough rounds and enough of the pages read."""
+        params = self.plan.loop
+        enough = self.round >= params.gate_rounds and len(self.read) >= params.gate_coverage * len(self.pages)
+        return enough or self.last_round
 
     def _usage(self) -> Usage:
         return sum((record.usage for record in self.records), Usage())
 
     def _citations(self, reply: ReadReply) -> list[Citation]:
         """The citations of pages that were really read, with the label the page has."""
-        read = {page for record in self.records for page in record.evidence}
         return [
             c.model_copy(update={"label": self.view.citation_label(c.page)})
             for c in reply.citations
-            if c.page in read
+            if c.page in self.read
         ]
 
     def result(self) -> tuple[AnswerRecord, Trace]:
@@ -190,7 +233,6 @@ class _Run:
         reply, belief = self.decision, self.controller.belief
         assert reply is not None and belief is not None, "the loop ends with a decision"
         answered = reply.outcome == "answer"
-        read = {page for record in self.records for page in record.evidence}
         tried = ", ".join(repr(query) for query in dict.fromkeys(self.episode.queries))
         record = AnswerRecord(
             question_id=self.question.question_id,
@@ -201,7 +243,7 @@ class _Run:
             confidence=reply.confidence,
             reason=""
             if answered
-            else f"Read {len(read)} of {len(self.pages)} pages; queries tried: {tried}. {reply.reason}".strip(),
+            else f"Read {len(self.read)} of {len(self.pages)} pages; queries tried: {tried}. {reply.reason}".strip(),
             citations=self._citations(reply),
             rounds=self.records,
             usage=self._usage(),
@@ -209,7 +251,7 @@ class _Run:
         trace = Trace(
             question_id=self.question.question_id,
             doc_id=self.question.doc_id,
-            seed=self.policy.seed,
+            seed=self.parts.policy.seed,
             pages=self.pages,
             rounds=self.controller.rounds,
             a=belief.a.tolist(),

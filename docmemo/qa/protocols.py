@@ -65,6 +65,8 @@ class ReadReply(Record):
     citations: list[Citation] = Field(default_factory=list)
     query: str = ""
     """The refined query of a query_update."""
+    needs: list[str] = Field(default_factory=list, max_length=3)
+    """Separate things it looks for, each a query of its own; a need may name a page, figure, table or section."""
     note: str = ""
     """What was found."""
     missing: str = ""
