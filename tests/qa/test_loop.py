@@ -40,7 +40,7 @@ def view(table, n_pages=10, **more):
         retriever=FakeRetriever(table),
         schema=SchemaMemory(doc_id="d"),
         layout=LayoutSet(doc_id="d"),
-        index=SimpleNamespace(language="en"),
+        index=SimpleNamespace(language="en", idf_of=lambda term: 1.0),
         **more,
     )
     return made
@@ -169,3 +169,49 @@ async def test_irrelevant_pages_give_way_to_unread_ones_by_posterior_mean():
     record, _ = await loop(reader, reranked=4).answer(QUESTION, view(table))
     assert record.rounds[0].evidence == [3, 4]
     assert record.rounds[1].evidence == [5, 6]
+
+
+async def test_separate_needs_each_lift_their_own_page_so_that_one_does_not_bury_another():
+    both = MORE.model_copy(update={"query": "cash and debt", "needs": ["cash", "debt"]})
+    table = {"cash and debt": {3: 5.0, 8: 0.1}, "cash": {3: 5.0, 4: 1.0}, "debt": {8: 0.4, 9: 0.1}}
+    record, trace = await loop(ScriptedReader([both, ANSWER])).answer(QUESTION, view(table))
+    assert record.rounds[1].needs == ["cash", "debt"]
+    assert {trace.rounds[1].similarity[2], trace.rounds[1].similarity[7]} == {1.0}
+    record, trace = await loop(ScriptedReader([both, ANSWER]), separate_needs=False).answer(QUESTION, view(table))
+    assert record.rounds[1].needs == []
+    assert trace.rounds[1].similarity[7] < 0.1
+
+
+async def test_the_gate_sends_an_early_not_answerable_back_but_never_in_the_last_round():
+    nothing = ReadReply(outcome="not_answerable", reason="Not seen.")
+    reader = ScriptedReader([nothing, ANSWER])
+    record, _ = await loop(reader, gate_rounds=2).answer(QUESTION, view({"what is it?": {3: 1.0}}))
+    assert (record.outcome, record.rounds[0].gated) == ("answer", True)
+    record, _ = await loop(ScriptedReader([nothing] * 3), gate_coverage=1.0).answer(QUESTION, view({}))
+    assert (record.outcome, [r.gated for r in record.rounds]) == ("not_answerable", [True, True, False])
+
+
+async def test_the_page_budget_stops_new_pages_but_not_reading_again():
+    again = MORE.model_copy(update={"query": "second query", "irrelevant": []})
+    table = {"what is it?": {3: 2.0, 4: 1.0}, "second query": {8: 3.0, 9: 2.0}}
+    record, _ = await loop(ScriptedReader([again, ANSWER]), page_budget=3, evidence=2).answer(QUESTION, view(table))
+    assert len({page for r in record.rounds for page in r.evidence}) <= 3
+
+
+async def test_crops_are_the_regions_most_like_the_query_and_at_most_the_limit():
+    from docmemo.qa.crops import choose_crops
+    from docmemo.types import Line, Region
+
+    made = view({})
+    made.page_set.pages[2].lines = [Line(text="Net debt 41", bbox=(0.1, 0.1, 0.4, 0.12), block=0)]
+    regions = [
+        Region(page=3, kind="table", bbox=(0, 0.5, 1, 0.9), text="Table 1: Staff"),
+        Region(page=3, kind="table", bbox=(0, 0, 1, 0.4), text="Table 2"),
+        Region(page=4, kind="figure", bbox=(0, 0, 1, 0.4), text="Figure 9: debt"),
+        Region(page=9, kind="table", bbox=(0, 0, 1, 1), text="debt"),
+        Region(page=3, kind="heading", bbox=(0, 0, 1, 0.1), text="debt"),
+    ]
+    made.__dict__["layout"] = LayoutSet(doc_id="d", regions=regions)
+    chosen = choose_crops(made, "What is the debt?", [4, 3], 2)
+    assert [(c.page, c.caption) for c in chosen] == [(4, "Figure 9: debt"), (3, "Table 2")]
+    assert choose_crops(made, "What is the debt?", [4, 3], 0) == []
