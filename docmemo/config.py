@@ -99,16 +99,28 @@ class RetrievalParams(Section):
 class BeliefParams(Section):
     """Page belief memory (docs/design.md, section 2)."""
 
-    policy: Literal["none", "mean", "thompson"] = Field(
-        "mean", description="th of each round: nothing (similarity alone), posterior mean, or a draw (paper)."
+    policy: Literal["none", "mean", "thompson", "explore_one", "ucb"] = Field(
+        "mean",
+        description="th of each round: nothing (similarity alone), posterior mean, a draw (paper), the mean with "
+        "one page a round by a draw, or mean + confidence * standard deviation.",
     )
     prior_strength: float = Field(1.0, ge=0, description="k, weight of the first round's similarity.")
     radius: int = Field(2, ge=0, description="r, pages a useful page's feedback spreads to on either side.")
     decay: float = Field(0.5, ge=0, le=1, description="g, what is left of the feedback per page of distance.")
+    section_gain: float = Field(
+        0.0, ge=0, le=1, description="Added to a of the other pages of a useful page's section; 0 is off."
+    )
+    section_pages: int = Field(12, ge=2, description="Sections with more pages spread nothing.")
     schedule: tuple[float, ...] = Field(
         (0.0, 0.3, 0.5),
         min_length=1,
         description="l_t, weight of belief in round t; the last value holds on.",
+    )
+    confidence: float = Field(1.0, ge=0, description="Standard deviations that policy ucb adds to the mean.")
+    reading: Literal["by_belief", "unread_by_belief", "unread_by_score"] = Field(
+        "by_belief",
+        description="E(t): the best of A(t) by posterior mean, read or not (paper), or pages not read yet first, "
+        "by posterior mean or by this round's score.",
     )
 
 

@@ -1,42 +1,42 @@
 """The answering flow: one task a question, retries for what may be retried, everything finished in the journal.
 
-The stage `answer` starts it only when the journal lacks something.
+The stage `answer` starts it only when the journal lacks something; `flows.ablations` runs several configurations of
+a question in one task.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+from docmemo.errors import DocMemoError
 from docmemo.qa.answering import Answering, failed_record
 from docmemo.qa.journal import Journal
 from docmemo.settings import Settings
 from docmemo.types import Question
 from flows.prefect_env import configure, prompt_exit
+from flows.tasks import Work, failure_of, item_task, run_all
 
 
-def answer_questions(
-    pending: Mapping[str, Question],
-    answering: Answering,
-    journal: Journal,
-    settings: Settings,
-    *,
-    advance: Callable[[], None] = lambda: None,
-    say: Callable[[str], None] = print,
-) -> None:
-    """Answer the pending questions (by key) into the journal, as a Prefect flow.
+@dataclass(frozen=True)
+class Pending:
+    """A question to be answered with one configuration."""
 
-    A retryable failure that outlives its retries is recorded as a failure of its key, so that the key stays
-    pending; any other failure is the question's result.
+    question: Question
+    answering: Answering
+
+
+def answering_work(pending: Mapping[str, Pending], journal: Journal) -> Work:
+    """The work of one key: answer its question into the journal.
+
+    A retryable failure is recorded as a failure of its key, so that the key stays pending; any other failure is the
+    question's result. Either is raised again, for whoever retries and counts.
     """
-    configure(settings)
-    from prefect import flow
-
-    from flows.tasks import failure_of, item_task, run_all
 
     async def work(key: str) -> None:
-        question = pending[key]
+        question, answering = pending[key].question, pending[key].answering
         start = time.perf_counter()
         try:
             record, trace = await answering.answer(question, journal, key)
@@ -50,10 +50,59 @@ def answer_questions(
             raise
         journal.finish(key, record, trace, time.perf_counter() - start)
 
-    @flow(name="answer", flow_run_name=f"answer {len(pending)} questions", validate_parameters=False)
-    async def answer() -> None:
+    return work
+
+
+def batch_work(batches: Mapping[str, Sequence[str]], work: Work, journal: Journal) -> Work:
+    """The work of a batch of keys, one after the other; tried again, it does only what is still missing.
+
+    Raises at the end if some failed: an error that a retry may cure, where there is one.
+    """
+
+    async def work_through(batch: str) -> None:
+        errors: list[Exception] = []
+        for key in journal.missing(batches[batch]):
+            try:
+                await work(key)
+            except Exception as error:  # noqa: BLE001 raised below, after the other keys had their turn
+                errors.append(error)
+        if errors:
+            raise next((e for e in errors if isinstance(e, DocMemoError) and e.retryable), errors[0])
+
+    return work_through
+
+
+def run_flow(
+    name: str,
+    keys: Sequence[str],
+    work: Work,
+    settings: Settings,
+    *,
+    advance: Callable[[], None] = lambda: None,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Do the work of every key as one Prefect flow, one task a key."""
+    configure(settings)
+    from prefect import flow
+
+    @flow(name=name, flow_run_name=f"{name} {len(keys)} questions", validate_parameters=False)
+    async def run() -> None:
         with prompt_exit(settings, say):
             item = item_task("question", work, settings)
-            await run_all(list(pending), item, settings.concurrency, lambda _key, _error: advance())
+            await run_all(keys, item, settings.concurrency, lambda _key, _error: advance())
 
-    asyncio.run(answer())
+    asyncio.run(run())
+
+
+def answer_questions(
+    pending: Mapping[str, Question],
+    answering: Answering,
+    journal: Journal,
+    settings: Settings,
+    *,
+    advance: Callable[[], None] = lambda: None,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Answer the pending questions (by key) into the journal, all with one configuration."""
+    items = {key: Pending(question, answering) for key, question in pending.items()}
+    run_flow("answer", list(items), answering_work(items, journal), settings, advance=advance, say=say)

@@ -1,21 +1,23 @@
-"""What the flows share: one Prefect task an item, bounded concurrency, retries for what may be retried."""
+"""What the flows share: one Prefect task an item, bounded concurrency, retries for what may be retried.
+
+Prefect is imported only where a task is made: `run_all` also runs plain coroutines.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
-
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas.objects import State, TaskRun
-from prefect.tasks import Task, exponential_backoff
+from typing import TYPE_CHECKING, Any
 
 from docmemo.errors import DocMemoError
 from docmemo.settings import Settings
 from docmemo.types import Failure
 from docmemo.usage import Usage
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import State, TaskRun
+    from prefect.tasks import Task
 
 log = logging.getLogger("docmemo")
 
@@ -37,6 +39,9 @@ def _may_retry(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
 
 def item_task(name: str, work: Work, settings: Settings) -> Task[[str], Any]:
     """`work` as a Prefect task over an item's key."""
+    from prefect import task
+    from prefect.cache_policies import NO_CACHE
+    from prefect.tasks import exponential_backoff
 
     async def run(key: str) -> None:
         await work(key)
@@ -57,7 +62,7 @@ def item_task(name: str, work: Work, settings: Settings) -> Task[[str], Any]:
 
 async def run_all(
     keys: Sequence[str],
-    item: Task[[str], Any],
+    item: Callable[[str], Awaitable[None]],
     concurrency: int,
     done: Callable[[str, BaseException | None], None],
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from docmemo.artifacts import write_atomic, write_jsonl
@@ -89,22 +90,32 @@ def run(context: StageContext) -> None:
                 advance=advance,
                 say=lambda text: context.console.print(f"answer: {text}"),
             )
-    retryable = write_answers(questions, keys, journal)
+    written = write_answers(questions, keys, journal, OUT)
+    write_timings("answer", written.seconds)
     write_atomic(OUT / "code.json", canonical_json({"code": answering.code}).encode())
     journal.close()
-    report_failures(retryable, context.settings.accept_failures, "answer", "questions")
+    report_failures(written.retryable, context.settings.accept_failures, "answer", "questions")
 
 
-def write_answers(questions: list[Question], keys: Mapping[str, str], journal: Journal) -> dict[str, str]:
-    """Write data/answers from the journal.
+@dataclass(frozen=True)
+class Written:
+    """What `write_answers` wrote."""
 
-    Returns:
-        question_id to the message of its retryable failure.
-    """
+    records: list[AnswerRecord]
+    seconds: dict[str, float]
+    """Wall seconds by question id, of those that have a result."""
+    retryable: dict[str, str]
+    """question_id to the message of its retryable failure."""
+
+
+def write_answers(questions: list[Question], keys: Mapping[str, str], journal: Journal, out: Path) -> Written:
+    """Write answers.jsonl and traces/ into `out` from the journal."""
     results = journal.results(keys.values())
     failed = journal.failures(keys.values())
-    records, seconds, retryable = [], {}, {}
-    traces = OUT / "traces"
+    records: list[AnswerRecord] = []
+    seconds: dict[str, float] = {}
+    retryable: dict[str, str] = {}
+    traces = out / "traces"
     traces.mkdir(parents=True, exist_ok=True)
     for path in traces.iterdir():
         path.unlink()
@@ -120,9 +131,8 @@ def write_answers(questions: list[Question], keys: Mapping[str, str], journal: J
         seconds[question.question_id] = round(result.seconds, 4)
         if result.trace:
             write_trace(traces, Trace.model_validate(json.loads(result.trace)))
-    write_jsonl(OUT / "answers.jsonl", records)
-    write_timings("answer", seconds)
-    return retryable
+    write_jsonl(out / "answers.jsonl", records)
+    return Written(records, seconds, retryable)
 
 
 if __name__ == "__main__":

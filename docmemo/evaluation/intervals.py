@@ -26,11 +26,12 @@ from scipy import special, stats
 
 MIN_CLUSTERS = 10
 TOO_FEW = "too few documents"
+NO_DIFFERENCE = "no question differs"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure with its confidence limits, all 0..1."""
+    """A figure with its confidence limits, all 0..1 (of a difference -1..1)."""
 
     value: float | None
     """None when there is nothing to take the figure over."""
@@ -110,3 +111,36 @@ def _sums_by_cluster(
     np.add.at(y, numbers, np.asarray(numerators, dtype=np.float64))
     np.add.at(x, numbers, np.asarray(denominators, dtype=np.float64))
     return y[x > 0], x[x > 0]
+
+
+def difference_interval(
+    differences: Sequence[float], clusters: Sequence[Hashable], confidence: float = 0.95
+) -> Interval:
+    """Mean of paired differences (each -1..1, the same question under two configurations), with its interval.
+
+    The variance is that of `ratio_interval`; a difference has no logit, so the interval is mean +- t * error, cut to
+    -1..1. Where no question differs there is nothing to take a variance of, and no interval.
+
+    Args:
+        differences: one a question, shape (questions,).
+        clusters: each question's document.
+        confidence: nominal coverage.
+
+    Raises:
+        ValueError: if the two differ in length.
+    """
+    if len(differences) != len(clusters):
+        raise ValueError("differences and clusters must have one entry a question")
+    y, x = _sums_by_cluster(differences, [1.0] * len(differences), clusters)
+    n = len(x)
+    if n == 0:
+        return Interval(None)
+    value = float(y.sum() / x.sum())
+    if not any(differences):
+        return Interval(0.0, note=NO_DIFFERENCE)
+    if n < MIN_CLUSTERS:
+        return Interval(value, note=TOO_FEW)
+    without = (y.sum() - y) / (x.sum() - x)
+    error = float(np.sqrt((n - 1) / n * np.sum((without - value) ** 2)))
+    half = float(stats.t.ppf(1 - (1 - confidence) / 2, n - 1)) * error
+    return Interval(value, max(-1.0, value - half), min(1.0, value + half))

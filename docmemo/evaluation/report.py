@@ -107,7 +107,7 @@ def write_report(
     evidence_finder = any(c.answer and c.answer.confidence == "low" for c in cases)
     curves, curve_kind = evidence_curves(scores)
     stream = (
-        _environment()
+        environment()
         .get_template("report.html")
         .stream(
             scores=scores,
@@ -122,7 +122,7 @@ def write_report(
             questions=(_question_view(c, classes, params) for c in shown),
             n_shown=len(shown),
             doc_ids=sorted({c.question.doc_id for c in shown}),
-            thumbnail_css=(_thumbnail_rule(t, classes[t.key]) for t in pictures),
+            thumbnail_css=(thumbnail_rule(t, classes[t.key]) for t in pictures),
             thumbnail_width=params.thumbnail_width,
             evidence_finder=evidence_finder,
             extracts=EXTRACTS,
@@ -142,18 +142,19 @@ def write_report(
         temporary.unlink(missing_ok=True)
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Templates of docmemo/evaluation/templates, everything escaped, with the filters they share."""
+    made = Environment(
         loader=PackageLoader("docmemo.evaluation"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["percent"] = percent
-    environment.filters["pretty_json"] = lambda value: json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False)
-    environment.globals["limits"] = limits
-    return environment
+    made.filters["percent"] = percent
+    made.filters["pretty_json"] = lambda value: json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False)
+    made.globals["limits"] = limits
+    return made
 
 
 def _grouped_slices(scores: Mapping[str, Any]) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
@@ -207,7 +208,8 @@ def _page_view(
     )
 
 
-def _thumbnail_rule(thumbnail: Thumbnail, name: str) -> Markup:
+def thumbnail_rule(thumbnail: Thumbnail, name: str) -> Markup:
+    """The CSS rule that gives class `name` the picture, so that a page shown often is embedded once."""
     return Markup(".{0}{{background-image:url({1});aspect-ratio:1/{2:.4f}}}\n").format(
         name, Markup(thumbnail.uri), thumbnail.ratio
     )

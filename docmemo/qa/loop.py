@@ -22,7 +22,6 @@ from docmemo.qa.crops import choose_crops
 from docmemo.qa.protocols import Reader, ReadReply, ReadRequest, Reranker, RerankRequest
 from docmemo.qa.trace import RoundTrace, Trace
 from docmemo.retrieval.candidates import similarity as to_similarity
-from docmemo.retrieval.candidates import top_k
 from docmemo.types import AnswerRecord, Candidate, Citation, Question, RoundRecord
 from docmemo.usage import Usage
 
@@ -97,6 +96,8 @@ class _Run:
             loop.policy.seed,
             question.question_id,
             documents=view.documents_of(self.pages),
+            sections=view.schema.sections if self.plan.belief.section_gain > 0.0 else (),
+            slots=self.plan.loop.evidence,
             learn=self.plan.learn,
         )
         self.query = question.question
@@ -186,14 +187,14 @@ class _Run:
         return kept
 
     def _candidates(self, current: RoundTrace) -> list[Candidate]:
-        best = top_k(np.asarray(current.score), self.pages, self.plan.loop.candidates)
+        best = self.controller.candidates(self.plan.loop.candidates)
         where = {page: i for i, page in enumerate(self.pages)}
         return [Candidate(page=page, score=round(current.score[where[page]], 9)) for page in best]
 
     def _learn(self, record: RoundRecord, reply: ReadReply) -> None:
         record.useful, record.irrelevant, record.dropped = accept_feedback(reply, record.evidence)
         record.note, record.missing = reply.note, reply.missing
-        self.controller.feedback(record.useful, record.irrelevant)
+        self.controller.feedback(record.useful, record.irrelevant, record.evidence)
         self.episode = self.episode.add(self.query, reply.note, reply.missing)
         self.records.append(record)
         record.gated = reply.outcome == "not_answerable" and not self._gate_open()

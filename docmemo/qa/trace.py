@@ -26,6 +26,10 @@ class RoundTrace(Record):
     draw: list[float]
     """th_i: a draw, the posterior mean, or the similarity where no belief is used."""
     score: list[float]
+    explored: int | None = None
+    """The page that policy explore_one reads by a draw in this round."""
+    read: list[int] = Field(default_factory=list)
+    """E(t), best first."""
     useful: list[int] = Field(default_factory=list)
     irrelevant: list[int] = Field(default_factory=list)
 

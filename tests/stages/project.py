@@ -70,16 +70,7 @@ class Project:
     def __init__(
         self, folder: Path, topics: list[str], environment: Mapping[str, str] | None = None, **pdf: Any
     ) -> None:
-        self.folder = folder
-        self.environment = {
-            **os.environ,
-            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
-            "DOCMEMO_HOME": str(folder.parent / "home"),
-            "DOCMEMO_RETRY_WAIT": "0.01",
-            "DOCMEMO_ATTEMPTS": "2",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            **(environment or {}),
-        }
+        self._settle(folder, environment)
         files = self._git("ls-files", "-co", "--exclude-standard", cwd=ROOT).split("\n")
         for name in files:
             kept = name.split("/")[0] not in ("data", "tests", "docs", "metrics", "dvc.lock")
@@ -94,6 +85,26 @@ class Project:
         self.set({"dataset.root": "dataset", "dataset.format": "folder"})
         self._git("init", "-q")
         self.commit("start")
+
+    def _settle(self, folder: Path, environment: Mapping[str, str] | None) -> None:
+        self.folder = folder
+        self.environment = {
+            **os.environ,
+            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+            "DOCMEMO_HOME": str(folder.parent / "home"),
+            "DOCMEMO_RETRY_WAIT": "0.01",
+            "DOCMEMO_ATTEMPTS": "2",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            **(environment or {}),
+        }
+
+    def copy(self, parent: Path) -> Project:
+        """This project with its store and cache in another, empty folder."""
+        shutil.copytree(self.folder.parent, parent, dirs_exist_ok=True)
+        made = Project.__new__(Project)
+        given = {name: self.environment[name] for name in ("PREFECT_API_URL",) if name in self.environment}
+        made._settle(parent / self.folder.name, given)
+        return made
 
     def _git(self, *arguments: str, cwd: Path | None = None) -> str:
         identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]

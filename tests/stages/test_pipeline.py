@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -12,13 +13,21 @@ OFFLINE = ("render", "layout", "embed", "summarize", "schema")
 TOPICS = ["heron", "turbine", "orchard"]
 
 
-@pytest.fixture
-def project(checkout) -> Project:
-    """Three documents, run once and committed."""
-    made = checkout(TOPICS)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, prefect_url: str) -> Project:
+    """Three documents, run once and committed; copied for each test."""
+    folder = tmp_path_factory.mktemp("finished") / "project"
+    folder.mkdir()
+    made = Project(folder, TOPICS, {"PREFECT_API_URL": prefect_url})
     made.repro()
     made.commit("first run")
     return made
+
+
+@pytest.fixture
+def project(finished: Project, tmp_path: Path) -> Project:
+    """A copy of the finished project."""
+    return finished.copy(tmp_path)
 
 
 def test_only_what_changed_is_computed(project: Project) -> None:
