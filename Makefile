@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format sample clean
+.PHONY: help install demo test check format sample ablations reproduce-small clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] < (3, 14); sys.exit(0 if ok else "DocMemo needs Python 3.11 to 3.13; this is %d.%d. Name another: make PYTHON=python3.12 ..." % sys.version_info[:2])'
@@ -37,6 +37,17 @@ check: $(STAMP)  ## lint, types, layers
 format: $(STAMP)  ## format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+ablations: $(STAMP)  ## switch off each part of the method, and compare: metrics/ablations.md
+	@test -d .dvc || (echo "no .dvc folder here: run this in a git clone of the project" && exit 1)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" dvc repro embed schema
+	@$(BIN)/python -m flows.ablations $(if $(NAMES),--names $(NAMES))
+
+# A folder of MMLongBench-Doc; empty is the bundled sample.
+DATASET ?= $(wildcard ../shared/datasets/mmlongbench)
+
+reproduce-small: $(STAMP)  ## baselines, DocMemo and key ablations on a small part of DATASET
+	@$(BIN)/python -m scripts.reproduce_small $(if $(DATASET),--dataset "$(DATASET)") $(if $(NAMES),--names $(NAMES))
 
 sample: $(STAMP)  ## make the bundled sample documents again
 	@$(BIN)/python -m scripts.make_sample

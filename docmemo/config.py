@@ -112,15 +112,18 @@ class BeliefParams(Section):
     )
     section_pages: int = Field(12, ge=2, description="Sections with more pages spread nothing.")
     schedule: tuple[float, ...] = Field(
-        (0.0, 0.3, 0.5),
+        (0.0, 1.0),
         min_length=1,
         description="l_t, weight of belief in round t; the last value holds on.",
     )
     confidence: float = Field(1.0, ge=0, description="Standard deviations that policy ucb adds to the mean.")
-    reading: Literal["by_belief", "unread_by_belief", "unread_by_score"] = Field(
-        "by_belief",
-        description="E(t): the best of A(t) by posterior mean, read or not (paper), or pages not read yet first, "
-        "by posterior mean or by this round's score.",
+    reading: Literal["by_belief", "unread_first"] = Field(
+        "unread_first",
+        description="What E(t) takes from A(t): the best by posterior mean, read before or not (paper), or pages "
+        "not read yet before those.",
+    )
+    query_slots: int = Field(
+        1, ge=0, description="Pages of each round that this round's query alone chooses, before belief does."
     )
 
 

@@ -12,8 +12,10 @@ from docmemo.artifacts import read_jsonl, read_pages, write_atomic
 from docmemo.evaluation.aggregate import Spend, aggregate, build_cases
 from docmemo.evaluation.report import write_report
 from docmemo.evaluation.tables import (
+    CURVE_COLUMNS,
     ROUND_COLUMNS,
     SLICE_COLUMNS,
+    curve_rows,
     provenance,
     question_columns,
     question_rows,
@@ -134,6 +136,7 @@ def run(context: StageContext) -> None:
     write_text(SCORES, json.dumps(scores, indent=1, sort_keys=True))
     write_text(METRICS / "provenance.json", json.dumps(made_with, indent=1, sort_keys=True))
     write_text(METRICS / "rounds.csv", to_csv(round_rows(cases, rounds, forced=forced), ROUND_COLUMNS))
+    write_text(METRICS / "curves.csv", to_csv(curve_rows(cases, rounds), CURVE_COLUMNS))
     write_text(METRICS / "slices.csv", to_csv(slice_rows(scores), SLICE_COLUMNS))
     write_text(METRICS / "questions.csv", to_csv(question_rows(cases, rounds), question_columns(rounds)))
     write_report(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from docmemo.evaluation.aggregate import Case, all_hit_until, recall_until
+from docmemo.evaluation.aggregate import Case, all_hit_until, multi_page, recall_until
 from docmemo.evaluation.definitions import DEFINITIONS
 from docmemo.evaluation.intervals import Interval, difference_interval
 from docmemo.evaluation.terminal import EXTRACTS
@@ -125,7 +125,7 @@ def differences(configuration: Configuration, full: Configuration, metric: str, 
     value = _values(metric, full.rounds)
     found: list[tuple[float, str]] = []
     for mine, other in zip(configuration.cases, full.cases, strict=True):
-        if multi and not (mine.answerable and len(mine.gold) > 1):
+        if multi and not multi_page([mine]):
             continue
         here, there = value(mine), value(other)
         if here is not None and there is not None:
@@ -318,7 +318,7 @@ def _definitions(first: Configuration) -> dict[str, str]:
         "overall": "All questions, unanswerable ones too.",
         "difference": "Mean over questions of (figure under this configuration - figure under full), the same "
         "question under both. 95% interval over documents: leave-one-document-out variance, t; none below 10 "
-        "documents, and none where no question differs.",
+        "documents ('too few documents') and where no question's figure differs ('all equal').",
         "rounds": DEFINITIONS["rounds.mean"],
         "page reads": DEFINITIONS["page_reads.mean"],
         "different pages": DEFINITIONS["distinct_pages.mean"],

@@ -255,6 +255,21 @@ def all_hit_until(t: int) -> Callable[[Case], float]:
     return lambda case: metrics.all_hit_at_round(case.gold, case.reads, t)
 
 
+def reached(cases: Sequence[Case], t: int) -> list[Case]:
+    """The questions that ran round t (1-based); one that failed on the way ran none."""
+    return [c for c in cases if len(c.reads) >= t]
+
+
+def single_page(cases: Sequence[Case]) -> list[Case]:
+    """Answerable questions with exactly one gold page."""
+    return [c for c in cases if c.answerable and len(c.gold) == 1]
+
+
+def multi_page(cases: Sequence[Case]) -> list[Case]:
+    """Answerable questions with two or more gold pages."""
+    return [c for c in cases if c.answerable and len(c.gold) > 1]
+
+
 def _evidence(cases: Sequence[Case], rounds: int, forced: bool) -> dict[str, Any]:
     steps = range(1, rounds + 1)
     found = {
@@ -268,7 +283,18 @@ def _evidence(cases: Sequence[Case], rounds: int, forced: bool) -> dict[str, Any
         result["forced"] = values
     result["intervals"] = {n: {t: _limits(i) for t, i in curve.items()} for n, curve in found.items()}
     result["n"] = sum(bool(c.gold) for c in cases)
+    result["reached"] = _reached(cases, steps)
     return result
+
+
+def _reached(cases: Sequence[Case], steps: Iterable[int]) -> dict[str, Any]:
+    found: dict[str, Any] = {"recall_at_round": {}, "all_hit_at_round": {}, "n": {}}
+    for t in steps:
+        there = reached(cases, t)
+        found["recall_at_round"][str(t)] = page_interval(there, recall_until(t)).value
+        found["all_hit_at_round"][str(t)] = page_interval(there, all_hit_until(t)).value
+        found["n"][str(t)] = sum(bool(c.gold) for c in there)
+    return found
 
 
 def _feedback(cases: Sequence[Case]) -> dict[str, Any]:
@@ -310,8 +336,8 @@ def _slices(cases: Sequence[Case], rounds: int) -> dict[str, Any]:
         "by_doc_type": grouped(lambda c: [c.doc_type or "unknown"]),
         "by_answer_format": grouped(lambda c: [c.question.answer_format or "unknown"]),
         "by_text_layer": {name: by_layer.get(name) or _slice([], rounds) for name in ("text", "scanned")},
-        "single_page": _slice([c for c in cases if c.answerable and len(c.gold) == 1], rounds),
-        "multi_page": _slice([c for c in cases if c.answerable and len(c.gold) > 1], rounds),
+        "single_page": _slice(single_page(cases), rounds),
+        "multi_page": _slice(multi_page(cases), rounds),
         "unanswerable": _slice([c for c in cases if c.question.answer and not c.answerable], rounds),
     }
 

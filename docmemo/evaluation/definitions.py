@@ -26,7 +26,10 @@ DEFINITIONS: dict[str, str] = {
     "evidence.all_hit_at_round": "Share of the same questions with every gold page read up to that round.",
     "evidence.forced": "The same when every question had to run all rounds (force_rounds); natural-stop "
     "figures are then unknown.",
-    "evidence.reached": "The same over only those questions that ran the round (rounds.csv).",
+    "evidence.reached": "The same over only those questions that ran the round, `n` of them with gold pages: other "
+    "questions each round, mostly the harder ones, so the curve may fall.",
+    "rounds.csv": "These curves for all questions with gold pages, and for single_page and multi_page apart "
+    "(curves.csv: the natural or forced ones side by side).",
     "feedback.useful_precision": "Gold pages among the pages the reader called useful, pooled over rounds.",
     "feedback.useful_recall": "Pages called useful among the gold pages it read, pooled over rounds.",
     "feedback.irrelevant_precision": "Pages that are not gold among those it called irrelevant, pooled.",

@@ -26,7 +26,7 @@ from scipy import special, stats
 
 MIN_CLUSTERS = 10
 TOO_FEW = "too few documents"
-NO_DIFFERENCE = "no question differs"
+NO_DIFFERENCE = "all equal"
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ def difference_interval(
     """Mean of paired differences (each -1..1, the same question under two configurations), with its interval.
 
     The variance is that of `ratio_interval`; a difference has no logit, so the interval is mean +- t * error, cut to
-    -1..1. Where no question differs there is nothing to take a variance of, and no interval.
+    -1..1. Where no question differs there is nothing to take a variance of, and no interval. Simulated at nominal 95%
+    with 10 to 37 documents: covers 94-96% where one question in six or more differs, 92-94% where one in 25 does.
 
     Args:
         differences: one a question, shape (questions,).

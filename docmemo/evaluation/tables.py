@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from docmemo.evaluation import retrieval_metrics as metrics
-from docmemo.evaluation.aggregate import KS, Case, all_hit_until, page_interval, recall_until, rounded
+from docmemo.evaluation.aggregate import (
+    KS,
+    Case,
+    all_hit_until,
+    multi_page,
+    page_interval,
+    reached,
+    recall_until,
+    rounded,
+    single_page,
+)
 
 DIMENSIONS = ("by_evidence_source", "by_doc_type", "by_answer_format", "by_text_layer")
 SINGLE_SLICES = ("single_page", "multi_page", "unanswerable")
@@ -32,29 +42,60 @@ def _cell(value: object) -> object:
     return "" if value is None else value
 
 
-ROUND_COLUMNS = ("round", "recall", "all_hit", "n", "kind")
+PAGES: Mapping[str, Callable[[Sequence[Case]], Sequence[Case]]] = {
+    "all": lambda cases: cases,
+    "single": single_page,
+    "multi": multi_page,
+}
+"""Which questions a curve is over, by their number of gold pages."""
+
+ROUND_COLUMNS = ("kind", "pages", "round", "recall", "all_hit", "n")
 
 
 def round_rows(cases: Sequence[Case], rounds: int, *, forced: bool) -> list[Row]:
     """metrics/rounds.csv: evidence recall and all-hit of rounds 1..T, over `n` questions with gold pages.
 
     `kind` is natural (questions that stopped keep their pages) or forced (all rounds were run whatever the
-    reader said), each over all questions, then reached (only questions that ran the round).
+    reader said), each over all questions, then reached (only questions that ran the round). `pages` is all, or
+    single and multi: answerable questions with one gold page and with several.
     """
     steps = range(1, rounds + 1)
-    everyone = [_round_row(cases, t, "forced" if forced else "natural") for t in steps]
-    reached = [_round_row([c for c in cases if len(c.reads) >= t], t, "reached") for t in steps]
-    return everyone + reached
+    rows = []
+    for kind in ("forced" if forced else "natural", "reached"):
+        for name, chosen in PAGES.items():
+            for t in steps:
+                curve = chosen(cases) if kind != "reached" else reached(chosen(cases), t)
+                rows.append({"kind": kind, "pages": name, "round": t, **_round_figures(curve, t)})
+    return rows
 
 
-def _round_row(cases: Sequence[Case], t: int, kind: str) -> Row:
+def _round_figures(cases: Sequence[Case], t: int) -> Row:
     return {
-        "round": t,
         "recall": page_interval(cases, recall_until(t)).value,
         "all_hit": page_interval(cases, all_hit_until(t)).value,
         "n": sum(bool(c.gold) for c in cases),
-        "kind": kind,
     }
+
+
+CURVE_COLUMNS = (
+    "round",
+    *(f"{figure}{end}" for end in ("", "_single", "_multi") for figure in ("recall", "all_hit")),
+)
+
+
+def curve_rows(cases: Sequence[Case], rounds: int) -> list[Row]:
+    """metrics/curves.csv: one row a round, for plots that draw a column as a line.
+
+    The same figures as the natural (or forced) rows of metrics/rounds.csv, side by side.
+    """
+    rows = []
+    for t in range(1, rounds + 1):
+        row: Row = {"round": t}
+        for name, chosen in PAGES.items():
+            figures = _round_figures(chosen(cases), t)
+            row |= {f"{key}{'' if name == 'all' else f'_{name}'}": figures[key] for key in ("recall", "all_hit")}
+        rows.append(row)
+    return rows
 
 
 _LIMITED = ("accuracy", "f1")

@@ -169,7 +169,7 @@ def run_step(
     """Fill `out` with one artifact a document and an index, and nothing else."""
     out.mkdir(parents=True, exist_ok=True)
     summary = Summary(failed=dict(failed_before or {}))
-    index = Index(step=step.name, code=code_digest(step.modules), failed=summary.failed)
+    index = Index(step=step.name, code=code_digest(step.modules))
 
     def work(job: Job) -> Ensured:
         return ensure(step, job, out / artifact_name(job.document.doc_id, step.suffix), store, pool)
@@ -187,7 +187,7 @@ def run_step(
             raise
     summary.removed = _remove_others(out, {entry.file for entry in index.documents.values()})
     index.documents = dict(sorted(index.documents.items()))
-    index.failed = dict(sorted(index.failed.items()))
+    index.failed = dict(sorted(summary.failed.items()))
     write_json(out / INDEX, index)
     return summary
 

@@ -76,12 +76,11 @@ class JointView(DocumentView):
 
     @cached_property
     def page_set(self) -> PageSet:
-        """All pages, numbered 1..N; a page without a label of its own carries its index as one."""
+        """All pages, numbered 1..N."""
         pages: list[Page] = []
         for view in self.views:
             for page in view.page_set.pages:
-                label = page.label or str(page.page)
-                pages.append(page.model_copy(update={"page": len(pages) + 1, "label": label}))
+                pages.append(page.model_copy(update={"page": len(pages) + 1}))
         first = self.views[0].page_set
         return PageSet(doc_id=self.doc_id, sha256="", language=first.language, pages=pages)
 
@@ -115,6 +114,11 @@ class JointView(DocumentView):
     def documents_of(self, pages: Sequence[int]) -> list[int]:
         """Index of the document each page is of."""
         return [self._places[page - 1][0] for page in pages]
+
+    def citation_label(self, page: int) -> str:
+        """How the page calls itself in its own document."""
+        view, number = self._places[page - 1]
+        return self.views[view].citation_label(number)
 
     def locate(self, page: int) -> tuple[str, int]:
         """File and page of a joint page number."""

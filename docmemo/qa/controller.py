@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import numpy as np
-
 from docmemo.config import BeliefParams
 from docmemo.memory import belief as beliefs
 from docmemo.memory.belief import Belief, Floats
 from docmemo.qa.trace import RoundTrace
-from docmemo.retrieval.candidates import top_k
-from docmemo.types import Section
 
 
 class Controller:
@@ -23,7 +19,7 @@ class Controller:
         seed: run seed; with the question id and the round it fixes every draw.
         question_id: names the question.
         documents: which document each page is of, where there are several.
-        sections: schema sections of the document, for `params.section_gain`.
+        sections: number of each page's schema section, for `params.section_gain` (`belief.section_numbers`).
         slots: pages read a round; policy explore_one gives the last of them to a draw.
         learn: whether feedback changes the belief.
     """
@@ -36,12 +32,13 @@ class Controller:
         question_id: str,
         *,
         documents: Sequence[int] | None = None,
-        sections: Sequence[Section] = (),
+        sections: Sequence[int] | None = None,
         slots: int = 5,
         learn: bool = True,
     ) -> None:
         self.pages = list(pages)
         self.documents = documents
+        self.sections = sections
         self.learn = learn
         self.params = params
         self.seed = seed
@@ -51,9 +48,6 @@ class Controller:
         self.rounds: list[RoundTrace] = []
         self.read: set[int] = set()
         self._position = {page: i for i, page in enumerate(self.pages)}
-        self._sections: list[int] | None = None
-        if params.section_gain > 0.0:
-            self._sections = beliefs.section_numbers(self.pages, sections, params.section_pages)
 
     def start_round(self, query: str, similarity: Floats) -> RoundTrace:
         """Score every page for a new round.
@@ -70,11 +64,8 @@ class Controller:
         if self.params.policy != "none":
             weight = self.params.schedule[min(number, len(self.params.schedule)) - 1]
             draw = self._draw(self.belief, number)
-        score = beliefs.mix(similarity, draw, weight)
-        explored = None
-        if self.params.policy == "explore_one" and weight > 0.0:
-            drawn, score = score, beliefs.mix(similarity, self.belief.mean, weight)
-            explored = self._explored(drawn, score)
+        explores = self.params.policy == "explore_one"
+        score = beliefs.mix(similarity, self.belief.mean if explores else draw, weight)
         record = RoundTrace(
             round=number,
             query=query,
@@ -84,9 +75,10 @@ class Controller:
             b=self.belief.b.tolist(),
             draw=draw.tolist(),
             score=score.tolist(),
-            explored=explored,
         )
         self.rounds.append(record)
+        if explores and weight > 0.0:
+            record.explored = self._explored(beliefs.mix(similarity, draw, weight))
         return record
 
     def _draw(self, belief: Belief, number: int) -> Floats:
@@ -97,17 +89,27 @@ class Controller:
             return beliefs.upper(belief, self.params.confidence)
         return belief.mean
 
-    def _explored(self, drawn: Floats, score: Floats) -> int | None:
+    def _explored(self, drawn: Floats) -> int | None:
         """The page with the best drawn score that the other slots would not read."""
-        safe = set(self._in_order(top_k(score, self.pages, len(self.pages)))[: max(0, self.slots - 1)])
-        rest = [page for page in self._in_order(top_k(drawn, self.pages, len(self.pages))) if page not in safe]
-        return rest[0] if rest and self.slots > 1 else None
+        if self.slots < 2:
+            return None
+        safe = self._in_order(self.rounds[-1].score, self.pages)[: self.slots - 1]
+        rest = [page for page in self._in_order(drawn.tolist(), self.pages, query_slots=0) if page not in safe]
+        return rest[0] if rest else None
 
-    def _in_order(self, pages: Sequence[int]) -> list[int]:
-        """The pages in their order, those read already last where they are not to be read again."""
-        if self.params.reading == "by_belief" or not self.read:
-            return list(pages)
-        return [p for p in pages if p not in self.read] + [p for p in pages if p in self.read]
+    def _in_order(self, first: Sequence[float], pages: Collection[int], query_slots: int | None = None) -> list[int]:
+        """The pages by `first` (ties: current score, then page), after those the query alone chooses.
+
+        Pages read already come last where they are not to be read again.
+        """
+        current, where = self.rounds[-1], self._position
+        again = self.read if self.params.reading == "unread_first" else set()
+        order = sorted(pages, key=lambda p: (p in again, -first[where[p]], -current.score[where[p]], p))
+        slots = self.params.query_slots if query_slots is None else query_slots
+        if slots == 0 or current.weight == 0.0:
+            return order
+        by_query = sorted(pages, key=lambda p: (p in again, -current.similarity[where[p]], p))[:slots]
+        return [*by_query, *(page for page in order if page not in by_query)]
 
     def _with_explored(self, pages: Sequence[int]) -> list[int]:
         """The pages with the explored one, if it is among them, in the round's last slot at the latest."""
@@ -119,23 +121,17 @@ class Controller:
 
     def candidates(self, limit: int) -> list[int]:
         """C(t): the `limit` best pages by this round's score."""
-        ranked = top_k(np.asarray(self.rounds[-1].score), self.pages, len(self.pages))
-        return self._with_explored(self._in_order(ranked))[:limit]
+        return self._with_explored(self._in_order(self.rounds[-1].score, self.pages))[:limit]
 
     def ranked(self, accumulated: Collection[int]) -> list[int]:
         """The accumulated pages in the order they are read; E(t) is the first n of them.
 
-        By posterior mean (ties: current score, then page), with policy "none" by current similarity; as
-        `params.reading` says, pages not read yet first, and those by score.
+        By posterior mean (ties: current score, then page), with policy "none" by current similarity; before that,
+        as `params` says, the best by this round's query alone, and pages not read yet.
         """
         assert self.belief is not None, "start_round comes first"
-        current = self.rounds[-1]
-        first = np.asarray(current.similarity) if self.params.policy == "none" else self.belief.mean
-        if self.params.reading == "unread_by_score":
-            first = np.asarray(current.score)
-        where = self._position
-        order = sorted(accumulated, key=lambda p: (-float(first[where[p]]), -current.score[where[p]], p))
-        return self._with_explored(self._in_order(order))
+        first = self.rounds[-1].similarity if self.params.policy == "none" else self.belief.mean.tolist()
+        return self._with_explored(self._in_order(first, accumulated))
 
     def feedback(self, useful: Sequence[int], irrelevant: Sequence[int], read: Sequence[int] = ()) -> None:
         """End the round with the pages read and the reader's verdict on them."""
@@ -154,6 +150,6 @@ class Controller:
             radius=self.params.radius,
             decay=self.params.decay,
             documents=self.documents,
-            sections=self._sections,
+            sections=self.sections,
             section_gain=self.params.section_gain,
         )

@@ -13,7 +13,7 @@ import numpy as np
 
 from docmemo.config import BeliefParams, LoopParams
 from docmemo.errors import ModelResponseError
-from docmemo.memory.belief import Floats
+from docmemo.memory.belief import Floats, section_numbers
 from docmemo.memory.episodic import Episode
 from docmemo.qa.ablations import plan
 from docmemo.qa.controller import Controller
@@ -96,7 +96,7 @@ class _Run:
             loop.policy.seed,
             question.question_id,
             documents=view.documents_of(self.pages),
-            sections=view.schema.sections if self.plan.belief.section_gain > 0.0 else (),
+            sections=self._sections(),
             slots=self.plan.loop.evidence,
             learn=self.plan.learn,
         )
@@ -107,6 +107,13 @@ class _Run:
         self.records: list[RoundRecord] = []
         self.decision: ReadReply | None = None
         self.round = 0
+
+    def _sections(self) -> list[int] | None:
+        """The section of each page, where sections spread feedback."""
+        params = self.plan.belief
+        if params.section_gain == 0.0:
+            return None
+        return section_numbers(self.pages, self.view.schema.sections, params.section_pages)
 
     @property
     def last_round(self) -> bool:
@@ -123,6 +130,10 @@ class _Run:
     def read(self) -> set[int]:
         """Pages read so far."""
         return {page for record in self.records for page in record.evidence}
+
+    def _earlier(self) -> list[int]:
+        """Pages read so far, in the order they were first read."""
+        return _ordered_unique([page for record in self.records for page in record.evidence])
 
     async def one_round(self) -> None:
         """Retrieve, rerank, read, learn."""
@@ -148,6 +159,7 @@ class _Run:
             ReadRequest(
                 evidence=record.evidence,
                 crops=record.crops,
+                earlier=[page for page in self._earlier() if page not in record.evidence],
                 last_round=self.last_round,
                 margin=_margin(similarity),
                 **shown,
@@ -254,6 +266,8 @@ class _Run:
             doc_id=self.question.doc_id,
             seed=self.parts.policy.seed,
             pages=self.pages,
+            documents=list(self.controller.documents or ()),
+            sections=list(self.controller.sections or ()),
             rounds=self.controller.rounds,
             a=belief.a.tolist(),
             b=belief.b.tolist(),

@@ -54,6 +54,8 @@ class ReadRequest:
     """The reader must decide: answer or not_answerable."""
     margin: float
     """By how many standard deviations of similarity the top page leads the next; 0 with a single page."""
+    earlier: Sequence[int] = ()
+    """Pages read in earlier rounds and not shown again."""
 
 
 class ReadReply(Record):

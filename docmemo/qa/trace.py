@@ -42,6 +42,10 @@ class Trace(Record):
     seed: int
     pages: list[int]
     """Pages in scope, ascending."""
+    documents: list[int] = Field(default_factory=list)
+    """Which document each page is of; [] for a single document."""
+    sections: list[int] = Field(default_factory=list)
+    """Number of each page's section, -1 for none; [] where sections spread nothing."""
     rounds: list[RoundTrace] = Field(default_factory=list)
     a: list[float] = Field(default_factory=list)
     """Beta parameters after the last round."""

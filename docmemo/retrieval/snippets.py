@@ -14,6 +14,8 @@ from docmemo.types import Box, Page, PageSet
 
 LONG = 60
 """Terms from which on a snippet's score is divided by sqrt(length / LONG): short evidence is easier to check."""
+HEADING_GAP = 0.05
+"""Most of the page's height between a heading and what it stands over."""
 PAIR = 0.9
 """Factor for two neighbouring sentences together, so that the second must bring something."""
 
@@ -116,7 +118,7 @@ class SnippetFinder:
         for at, unit in enumerate(units):
             if scores[at] > 0:
                 spans.append((scores[at], at, [unit]))
-            if at + 1 < len(units) and self._pairs(unit, units[at + 1]):
+            if at + 1 < len(units) and self._pairs(unit, units[at + 1], record):
                 both = PAIR * self._score([unit, units[at + 1]], weights, total)
                 if both > max(scores[at], scores[at + 1]):
                     spans.append((both, at, [unit, units[at + 1]]))
@@ -142,12 +144,15 @@ class SnippetFinder:
         return passage.lines[-cells:] if len(page.lines) else ()
 
     @staticmethod
-    def _pairs(first: _Analysed, second: _Analysed) -> bool:
-        """Two sentences of a paragraph, or a short line (a heading) and what follows it."""
+    def _pairs(first: _Analysed, second: _Analysed, page: Page) -> bool:
+        """Two sentences of a paragraph, or a short line (a heading) and what follows right below it."""
         a, b = first.passage, second.passage
         if a.kind != "sentence" or b.kind != "sentence":
             return False
-        return a.paragraph == b.paragraph or (b.paragraph == a.paragraph + 1 and first.length <= 10)
+        if a.paragraph == b.paragraph:
+            return True
+        gap = page.lines[b.lines[0]].bbox[1] - page.lines[a.lines[-1]].bbox[3]
+        return b.paragraph == a.paragraph + 1 and first.length <= 10 and -0.01 <= gap <= HEADING_GAP
 
     @staticmethod
     def _score(parts: Sequence[_Analysed], weights: dict[str, float], total: float) -> float:

@@ -10,8 +10,10 @@ import pytest
 from docmemo.errors import DatasetError
 from docmemo.evaluation.aggregate import DEFINITIONS, Spend, aggregate, build_cases
 from docmemo.evaluation.tables import (
+    CURVE_COLUMNS,
     ROUND_COLUMNS,
     SLICE_COLUMNS,
+    curve_rows,
     provenance,
     question_columns,
     question_rows,
@@ -163,14 +165,46 @@ def table(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_rounds_csv_has_natural_and_reached_curves() -> None:
+def test_the_reached_curve_is_over_the_questions_that_ran_the_round() -> None:
+    found = scores()["evidence"]["reached"]
+    # Round 1: q1 all of [1], q2 half of [2, 9]. Round 2: q2 alone, by then all. The failed q5 ran none.
+    assert found["recall_at_round"] == {"1": 0.75, "2": 1.0, "3": None}
+    assert found["all_hit_at_round"] == {"1": 0.5, "2": 1.0, "3": None}
+    assert found["n"] == {"1": 2, "2": 1, "3": 0}
+
+
+def test_rounds_csv_has_natural_and_reached_curves_for_single_and_multi_page_questions_apart() -> None:
     cases = build_cases(QUESTIONS, ANSWERS, judged(QUESTIONS, ANSWERS), DOCUMENTS)
     rows = table(to_csv(round_rows(cases, 2, forced=False), ROUND_COLUMNS))
-    assert [(r["round"], r["recall"], r["n"], r["kind"]) for r in rows] == [
-        ("1", "0.5", "3", "natural"),
-        ("2", "0.666667", "3", "natural"),
-        ("1", "0.75", "2", "reached"),
-        ("2", "1", "1", "reached"),
+    assert [(r["kind"], r["pages"], r["round"], r["recall"], r["n"]) for r in rows] == [
+        ("natural", "all", "1", "0.5", "3"),
+        ("natural", "all", "2", "0.666667", "3"),
+        ("natural", "single", "1", "0.5", "2"),
+        ("natural", "single", "2", "0.5", "2"),
+        ("natural", "multi", "1", "0.5", "1"),
+        ("natural", "multi", "2", "1", "1"),
+        ("reached", "all", "1", "0.75", "2"),
+        ("reached", "all", "2", "1", "1"),
+        ("reached", "single", "1", "1", "1"),
+        ("reached", "single", "2", "", "0"),
+        ("reached", "multi", "1", "0.5", "1"),
+        ("reached", "multi", "2", "1", "1"),
+    ]
+    forced = round_rows(cases, 2, forced=True)
+    assert {row["kind"] for row in forced} == {"forced", "reached"}
+
+
+def test_curves_csv_has_one_row_a_round_so_that_a_plot_draws_lines() -> None:
+    cases = build_cases(QUESTIONS, ANSWERS, judged(QUESTIONS, ANSWERS), DOCUMENTS)
+    rows = table(to_csv(curve_rows(cases, 2), CURVE_COLUMNS))
+    assert [r["round"] for r in rows] == ["1", "2"]
+    assert [(r["recall"], r["recall_single"], r["recall_multi"]) for r in rows] == [
+        ("0.5", "0.5", "0.5"),
+        ("0.666667", "0.5", "1"),
+    ]
+    assert [(r["all_hit"], r["all_hit_single"], r["all_hit_multi"]) for r in rows] == [
+        ("0.333333", "0.5", "0"),
+        ("0.666667", "0.5", "1"),
     ]
 
 
