@@ -103,6 +103,7 @@ def answer_all(
                 context.settings,
                 advance=advance,
                 say=lambda text: context.console.print(f"ablations: {text}"),
+                label=lambda question_id: question_id,
             )
     written = {name: write_answers(list(questions), keys[name], journal, OUT / name) for name in configured}
     journal.close()

@@ -80,15 +80,16 @@ def run_flow(
     *,
     advance: Callable[[], None] = lambda: None,
     say: Callable[[str], None] = print,
+    label: Callable[[str], str] = lambda key: key[:12],
 ) -> None:
-    """Do the work of every key as one Prefect flow, one task a key."""
+    """Do the work of every key as one Prefect flow, one task a key; `label` names a key for people."""
     configure(settings)
     from prefect import flow
 
     @flow(name=name, flow_run_name=f"{name} {len(keys)} questions", validate_parameters=False)
     async def run() -> None:
         with prompt_exit(settings, say):
-            item = item_task("question", work, settings)
+            item = item_task("question", work, settings, label)
             await run_all(keys, item, settings.concurrency, lambda _key, _error: advance())
 
     asyncio.run(run())
@@ -105,4 +106,12 @@ def answer_questions(
 ) -> None:
     """Answer the pending questions (by key) into the journal, all with one configuration."""
     items = {key: Pending(question, answering) for key, question in pending.items()}
-    run_flow("answer", list(items), answering_work(items, journal), settings, advance=advance, say=say)
+    run_flow(
+        "answer",
+        list(items),
+        answering_work(items, journal),
+        settings,
+        advance=advance,
+        say=say,
+        label=lambda key: pending[key].question_id,
+    )

@@ -49,7 +49,7 @@ def judge_answers(
     @flow(name="judge", flow_run_name=f"judge {len(pending)} answers", validate_parameters=False)
     async def judge() -> None:
         with prompt_exit(settings, say):
-            item = item_task("answer", work, settings)
+            item = item_task("answer", work, settings, lambda key: pending[key][0].question_id)
             await run_all(list(pending), item, settings.concurrency, lambda _key, _error: advance())
             await acreate_markdown_artifact(headline(), key="headline", description="Headline figures of this run")
 

@@ -37,10 +37,13 @@ def _may_retry(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     return isinstance(error, DocMemoError) and error.retryable
 
 
-def item_task(name: str, work: Work, settings: Settings) -> Task[[str], Any]:
-    """`work` as a Prefect task over an item's key."""
+def item_task(
+    name: str, work: Work, settings: Settings, label: Callable[[str], str] = lambda key: key[:12]
+) -> Task[[str], Any]:
+    """`work` as a Prefect task over an item's key; `label` says what people see for a key."""
     from prefect import task
     from prefect.cache_policies import NO_CACHE
+    from prefect.runtime import task_run
     from prefect.tasks import exponential_backoff
 
     async def run(key: str) -> None:
@@ -48,7 +51,7 @@ def item_task(name: str, work: Work, settings: Settings) -> Task[[str], Any]:
 
     made: Task[[str], Any] = task(
         name=name,
-        task_run_name=name + " {key}",
+        task_run_name=lambda: label(task_run.parameters["key"]),
         retries=settings.attempts - 1,
         retry_delay_seconds=exponential_backoff(backoff_factor=settings.retry_wait),
         retry_jitter_factor=0.5,

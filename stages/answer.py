@@ -13,9 +13,10 @@ from docmemo.models.lock import require_lock
 from docmemo.pipeline.runner import Index, read_index
 from docmemo.qa.answering import Answering, failed_record
 from docmemo.qa.corpus import Artifacts, Corpus, DocumentView
-from docmemo.qa.journal import Journal
+from docmemo.qa.journal import FailedAttempt, Journal
 from docmemo.qa.trace import Trace, write_trace
-from docmemo.types import AnswerRecord, Question
+from docmemo.types import AnswerRecord, Failure, Question
+from docmemo.usage import Usage
 from stages.common import (
     FOLDERS,
     StageContext,
@@ -28,6 +29,10 @@ from stages.common import (
 from stages.failures import report_failures
 
 OUT = Path("data/answers")
+NEVER_ASKED = FailedAttempt(
+    Failure(kind="NeverAsked", message="the flow ended before it was asked", retryable=True), Usage(), 0
+)
+"""For a question that the flow itself gave up before its work began."""
 
 
 def open_answering(context: StageContext) -> Answering:
@@ -123,7 +128,7 @@ def write_answers(questions: list[Question], keys: Mapping[str, str], journal: J
         key = keys[question.question_id]
         result = results.get(key)
         if result is None:
-            attempt = failed[key]
+            attempt = failed.get(key, NEVER_ASKED)
             records.append(failed_record(question, attempt.failure, attempt.usage))
             retryable[question.question_id] = attempt.failure.message
             continue
