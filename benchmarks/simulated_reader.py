@@ -2,7 +2,9 @@
 
 It calls a gold page it reads useful with probability `right_gold` (else irrelevant) and another page irrelevant with
 probability `right_other` (else useful). Its next query is the question with the strongest terms of the pages it
-called useful. It answers once it has read all gold pages and called each useful at least once, or when it must.
+called useful; with `hint` it is sometimes the question with terms of a missing page instead, as a reader's would be
+that knows what it looks for. It answers once it has read all gold pages and called each useful at least once, or
+when it must.
 
 A verdict depends on (seed, question, page, round) alone, so that two policies meet the same errors on the same page
 in the same round and can be compared in pairs; with `stubborn` the round is left out, and an error once made stays.
@@ -40,6 +42,7 @@ class SimulatedReader:
         right_other: q, how often another page is called irrelevant.
         seed: of its errors.
         terms: terms of useful pages put into the next query.
+        hint: how often the next query has the two strongest terms of a gold page not read yet.
         stubborn: whether a page gets the same verdict whenever it is read.
     """
 
@@ -48,18 +51,21 @@ class SimulatedReader:
     right_other: float = 0.8
     seed: int = 0
     terms: int = 5
+    hint: float = 0.0
     stubborn: bool = False
     costly = False
     _useful: dict[int, None] = field(default_factory=dict, repr=False)
+    _read: set[int] = field(default_factory=set, repr=False)
 
     async def read(self, request: ReadRequest) -> ReadReply:
         """The verdict on the pages, and an answer or the next query."""
         if request.round == 1:
-            self._useful = {}
+            self._useful, self._read = {}, set()
         gold = self.gold[request.question.question_id]
         useful = [page for page in request.evidence if self.calls_useful(request, page, page in gold)]
         irrelevant = [page for page in request.evidence if page not in useful]
         self._useful |= dict.fromkeys(useful)
+        self._read |= set(request.evidence)
         query = self._query(request)
         if request.last_round or gold <= self._useful.keys():
             return ReadReply(outcome="answer", answer="?", query=query, useful=useful, irrelevant=irrelevant)
@@ -71,7 +77,14 @@ class SimulatedReader:
         return chance(*key) < (self.right_gold if is_gold else 1.0 - self.right_other)
 
     def _query(self, request: ReadRequest) -> str:
-        extra = strongest_terms(request.view, tuple(self._useful), self.terms)
+        key = (self.seed, request.question.question_id, request.round)
+        inside = request.view.by_number
+        missing = sorted(page for page in self.gold[key[1]] - self._read if page in inside)
+        if missing and self.hint and chance("hint", *key) < self.hint:
+            wanted = missing[int(chance("which", *key) * len(missing))]
+            extra = strongest_terms(request.view, (wanted,), 2)
+        else:
+            extra = strongest_terms(request.view, tuple(self._useful), self.terms)
         return " ".join([request.question.question, *extra])
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +62,10 @@ def open_view(doc_id: str, archive: Path, schema: Path | None) -> DocumentView:
         window_tokens=embed.window_tokens,
         window_stride=embed.window_stride,
     )
-    made = schema is not None and schema.exists()
-    memory = read_json(schema, SchemaMemory) if made and schema else build_schema(page_set, None, None, SchemaParams())
+    if schema is not None and schema.exists():
+        memory = read_json(schema, SchemaMemory)
+    else:
+        memory = build_schema(page_set, None, None, SchemaParams())
     view = DocumentView(doc_id, Artifacts(archive, archive, archive, archive), RetrievalParams())
     view.__dict__.update(
         page_set=page_set,
@@ -102,5 +105,22 @@ def run_loop(corpus: StudyCorpus, params: Params, reader: Reader, seed: int) -> 
     return asyncio.run(every())
 
 
-ReaderMaker = Callable[[StudyCorpus, int], Reader]
-"""Makes the reader of a run from the corpus and the seed."""
+def study_params(overlay: Mapping[str, Mapping[str, Any]], pages: int) -> Params:
+    """The defaults with `pages` pages a round, without crops, and with `overlay` over that."""
+    loop = {"evidence": pages, "crops": 0, **overlay.get("loop", {})}
+    return Params.model_validate({**overlay, "loop": loop})
+
+
+def slices(corpus: StudyCorpus) -> dict[str, NDArray[np.bool_]]:
+    """Masks over the questions: text documents, single- and multi-page, financial reports; scanned documents; all."""
+    scanned = np.array([corpus.views[q.doc_id].page_set.is_scanned for q in corpus.questions])
+    several = np.array([len(set(q.evidence_pages)) > 1 for q in corpus.questions])
+    financial = np.array([q.doc_type == "Financial report" for q in corpus.questions])
+    return {
+        "text": ~scanned,
+        "text, single-page": ~scanned & ~several,
+        "text, multi-page": ~scanned & several,
+        "text, financial reports": ~scanned & financial,
+        "scanned": scanned,
+        "all": np.ones(len(scanned), dtype=bool),
+    }

@@ -112,7 +112,7 @@ class BeliefParams(Section):
     )
     section_pages: int = Field(12, ge=2, description="Sections with more pages spread nothing.")
     schedule: tuple[float, ...] = Field(
-        (0.0, 1.0),
+        (0.0, 0.3, 0.5),
         min_length=1,
         description="l_t, weight of belief in round t; the last value holds on.",
     )
@@ -148,7 +148,7 @@ class LoopParams(Section):
 
     rounds: int = Field(3, ge=1, le=10, description="T, the most rounds a question gets (paper: 3).")
     candidates: int = Field(20, ge=1, description="K, pages handed to the reranker each round.")
-    reranked: int = Field(5, ge=1, description="m, pages the reranker may keep each round.")
+    reranked: int = Field(10, ge=1, description="m, pages the reranker may keep each round.")
     evidence: int = Field(5, ge=1, description="n, pages the reader reads each round.")
     crops: int = Field(5, ge=0, description="Most crops of tables and figures shown each round (paper: 5).")
     page_budget: int | None = Field(None, ge=1, description="Most different pages a question may read; null: all.")

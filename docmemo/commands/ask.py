@@ -24,6 +24,7 @@ def ask(
         typer.Argument(metavar="FILE... QUESTION", help="PDFs or folders of page images, then the question."),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    pages: Annotated[int, typer.Option(min=1, help="Most pages to show.")] = 5,
     params_file: Annotated[
         Path | None, typer.Option("--params", help="Parameters; default: the project's params.yaml, if there is one.")
     ] = None,
@@ -68,7 +69,7 @@ def ask(
 
             typer.echo(json.dumps(as_dict(answer), ensure_ascii=False, indent=1))
         else:
-            show(answer, Console(highlight=False))
+            show(answer, Console(highlight=False), pages)
 
 
 def _params(path: Path | None) -> Params:
@@ -101,14 +102,14 @@ def as_dict(answer: AdhocAnswer) -> dict[str, Any]:
                 "quote": citation.quote,
             }
         )
-    last = record.rounds[-1]
+    cited = dict.fromkeys(citation.page for citation in record.citations)
     return {
         "question": record.question,
         "outcome": record.outcome,
         "answer": record.answer,
         "confidence": record.confidence,
         "reason": record.reason,
-        "pages": [dict(zip(("file", "page"), answer.locate(page), strict=True)) for page in last.evidence],
+        "pages": [dict(zip(("file", "page"), answer.locate(page), strict=True)) for page in cited],
         "citations": citations,
         "rounds": len(record.rounds),
         "queries": [r.query for r in record.rounds],
@@ -130,7 +131,7 @@ def _marked(text: str, question: str, language: str) -> Text:
     return shown
 
 
-def show(answer: AdhocAnswer, console: Console) -> None:
+def show(answer: AdhocAnswer, console: Console, most: int) -> None:
     """The answer for people: pages best first, with their snippets."""
     from rich.markup import escape
     from rich.padding import Padding
@@ -144,7 +145,7 @@ def show(answer: AdhocAnswer, console: Console) -> None:
         console.print(record.reason, markup=False)
         return
     several = len({answer.locate(page)[0] for page in answer.view.by_number}) > 1
-    for rank, (page, texts) in enumerate(quotes.items(), 1):
+    for rank, (page, texts) in enumerate(list(quotes.items())[:most], 1):
         file, number = answer.locate(page)
         printed = answer.page(page).printed or answer.page(page).label
         name = f"page {number}" + (f" (printed {printed})" if printed and printed != str(number) else "")
@@ -152,6 +153,8 @@ def show(answer: AdhocAnswer, console: Console) -> None:
         console.print(f"[bold]{rank}. {escape(where)}[/]")
         for text in texts:
             console.print(Padding(_marked(text, record.question, answer.view.index.language), (0, 0, 0, 3)))
+    if len(quotes) > most:
+        console.print(f"[dim]{len(quotes) - most} more pages were read; --pages {len(quotes)} shows them.[/]")
     console.print()
     label = "Low-confidence extract" if record.confidence == "low" else "Answer"
     console.print(f"[bold]{label}:[/] {escape(record.answer or '')}")

@@ -318,7 +318,8 @@ def _definitions(first: Configuration) -> dict[str, str]:
         "overall": "All questions, unanswerable ones too.",
         "difference": "Mean over questions of (figure under this configuration - figure under full), the same "
         "question under both. 95% interval over documents: leave-one-document-out variance, t; none below 10 "
-        "documents ('too few documents') and where no question's figure differs ('all equal').",
+        "documents ('too few documents') and where no question's figure differs ('all equal'). Configurations read "
+        "different numbers of pages: see page reads beside a difference in evidence.",
         "rounds": DEFINITIONS["rounds.mean"],
         "page reads": DEFINITIONS["page_reads.mean"],
         "different pages": DEFINITIONS["distinct_pages.mean"],

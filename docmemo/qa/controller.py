@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+
+import numpy as np
 
 from docmemo.config import BeliefParams
 from docmemo.memory import belief as beliefs
@@ -97,18 +99,23 @@ class Controller:
         rest = [page for page in self._in_order(drawn.tolist(), self.pages, query_slots=0) if page not in safe]
         return rest[0] if rest else None
 
-    def _in_order(self, first: Sequence[float], pages: Collection[int], query_slots: int | None = None) -> list[int]:
+    def _in_order(self, first: Sequence[float], pages: Sequence[int], query_slots: int | None = None) -> list[int]:
         """The pages by `first` (ties: current score, then page), after those the query alone chooses.
 
         Pages read already come last where they are not to be read again.
         """
-        current, where = self.rounds[-1], self._position
-        again = self.read if self.params.reading == "unread_first" else set()
-        order = sorted(pages, key=lambda p: (p in again, -first[where[p]], -current.score[where[p]], p))
+        current, number = self.rounds[-1], np.asarray(pages, dtype=np.int64)
+        rows = np.asarray([self._position[page] for page in pages], dtype=np.int64)
+        again = np.zeros(len(rows), dtype=bool)
+        if self.params.reading == "unread_first":
+            again = np.isin(number, np.asarray(sorted(self.read), dtype=np.int64))
+        best, score = np.asarray(first)[rows], np.asarray(current.score)[rows]
+        order = number[np.lexsort((number, -score, -best, again))].tolist()
         slots = self.params.query_slots if query_slots is None else query_slots
         if slots == 0 or current.weight == 0.0:
-            return order
-        by_query = sorted(pages, key=lambda p: (p in again, -current.similarity[where[p]], p))[:slots]
+            return [int(page) for page in order]
+        similarity = np.asarray(current.similarity)[rows]
+        by_query = number[np.lexsort((number, -similarity, again))[:slots]].tolist()
         return [*by_query, *(page for page in order if page not in by_query)]
 
     def _with_explored(self, pages: Sequence[int]) -> list[int]:
@@ -123,7 +130,7 @@ class Controller:
         """C(t): the `limit` best pages by this round's score."""
         return self._with_explored(self._in_order(self.rounds[-1].score, self.pages))[:limit]
 
-    def ranked(self, accumulated: Collection[int]) -> list[int]:
+    def ranked(self, accumulated: Sequence[int]) -> list[int]:
         """The accumulated pages in the order they are read; E(t) is the first n of them.
 
         By posterior mean (ties: current score, then page), with policy "none" by current similarity; before that,

@@ -61,7 +61,8 @@ class EmbeddedReader:
     """Calls pages whose best snippet covers the question's rare terms useful, and those covering none irrelevant.
 
     Unless the top page stands clear of the rest, it uses all rounds: the next query is the question plus the terms
-    no useful page covers and the labels of the sections useful pages stand in.
+    no useful page covers and the labels of the sections useful pages stand in. What it cites comes from all pages
+    read, those of earlier rounds first: it keeps no memory of them but looks again, which costs milliseconds.
     """
 
     costly = False
@@ -82,22 +83,23 @@ class EmbeddedReader:
         finder = self._finder(request)
         question = request.question.question
         rare = {term.term: term.idf for term in finder.rare_terms(question, self._params.rare_terms)}
-        evidence = [self._page(finder, page, question, rare) for page in request.evidence]
-        useful = [e.page for e in evidence if e.coverage >= self._params.useful_coverage and e.snippets]
-        irrelevant = [e.page for e in evidence if e.coverage == 0.0]
+        seen = [self._page(finder, page, question, rare) for page in (*request.earlier, *request.evidence)]
+        good = [e.page for e in seen if e.coverage >= self._params.useful_coverage and e.snippets]
+        useful = [page for page in good if page in request.evidence]
+        irrelevant = [e.page for e in seen if e.coverage == 0.0 and e.page in request.evidence]
         clear = request.round == 1 and request.margin >= self._params.clear_margin
-        missing = self._missing(rare, evidence, useful)
-        note = self._note(evidence, useful)
+        missing = self._missing(rare, seen, good)
+        note = self._note(seen, useful)
         if not request.last_round and not clear:
             return ReadReply(
                 outcome="query_update",
-                query=self._next_query(request, missing, useful),
+                query=self._next_query(request, missing, good),
                 note=note,
                 missing=", ".join(missing),
                 useful=useful,
                 irrelevant=irrelevant,
             )
-        found = [e for e in evidence if e.snippets]
+        found = [e for e in seen if e.snippets]
         if not found:
             return ReadReply(
                 outcome="not_answerable",
@@ -110,8 +112,8 @@ class EmbeddedReader:
             outcome="answer",
             answer=extract(question, best.snippets[0], request.view.index.language),
             confidence="low",
-            citations=self._citations(evidence),
-            query=self._next_query(request, missing, useful),
+            citations=self._citations(seen),
+            query=self._next_query(request, missing, good),
             note=note,
             missing=", ".join(missing),
             useful=useful,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from docmemo.memory import belief as beliefs
+from docmemo.types import Section
 
 sizes = st.integers(1, 40)
 similarities = sizes.flatmap(lambda n: hnp.arrays(np.float64, n, elements=st.floats(0, 1)))
@@ -122,3 +123,46 @@ def test_the_mixed_score_lies_between_its_parts(similarity, weight):
     mixed = beliefs.mix(similarity, draw, weight)
     assert (mixed >= np.minimum(similarity, draw) - 1e-12).all()
     assert (mixed <= np.maximum(similarity, draw) + 1e-12).all()
+
+
+@given(situations(), st.floats(0, 4))
+def test_the_upper_bound_lies_between_mean_and_one(case, confidence):
+    belief = case[1]
+    bound = beliefs.upper(belief, confidence)
+    assert (bound >= belief.mean - 1e-12).all() and (bound <= 1.0).all()
+
+
+@given(situations(), st.floats(0.01, 1))
+def test_a_useful_page_raises_its_section_and_nothing_else(case, gain):
+    pages, belief, useful, irrelevant, _, _ = case
+    sections = [i // 3 if i // 3 % 2 else -1 for i in range(len(pages))]
+    plain = beliefs.update(belief, pages, useful, irrelevant)
+    after = beliefs.update(belief, pages, useful, irrelevant, sections=sections, section_gain=gain)
+    named = [pages.index(page) for page in useful - irrelevant]
+    for i in range(len(pages)):
+        others = sum(sections[u] == sections[i] >= 0 and u != i for u in named)
+        assert after.a[i] - plain.a[i] == pytest.approx(gain * others)
+    np.testing.assert_array_equal(after.b, plain.b)
+
+
+def test_a_page_belongs_to_the_shortest_section_that_is_neither_one_page_nor_too_long():
+    sections = [
+        Section(label="all", first_page=1, last_page=9),
+        Section(label="chapter", first_page=2, last_page=6),
+        Section(label="part", first_page=3, last_page=4),
+        Section(label="page", first_page=4, last_page=4, level=2),
+    ]
+    assert beliefs.section_numbers(range(1, 10), sections, 5) == [-1, 1, 2, 2, 1, 1, -1, -1, -1]
+    assert beliefs.section_numbers([3, 4], [], 5) == [-1, -1]
+
+
+@given(similarities.flatmap(lambda c: st.tuples(st.just(c), st.permutations(range(len(c))))))
+def test_permuting_the_pages_permutes_the_posterior(case):
+    similarity, order = case
+    pages = list(range(1, len(similarity) + 1))
+    useful = pages[:2]
+    one = beliefs.update(beliefs.prior(similarity, 1.0), pages, useful, pages[2:3], radius=2)
+    moved = beliefs.prior(similarity[list(order)], 1.0)
+    two = beliefs.update(moved, [pages[i] for i in order], useful, pages[2:3], radius=2)
+    np.testing.assert_array_equal(one.a[list(order)], two.a)
+    np.testing.assert_array_equal(one.b[list(order)], two.b)

@@ -22,7 +22,9 @@ from docmemo.types import AnswerRecord, Citation, LayoutSet, Page, PageSet, Ques
 
 N_PAGES = 40
 QUESTION = Question(question_id="q1", doc_id="d", question="first query")
-BELIEF = BeliefParams(policy="thompson", radius=2, decay=0.5, schedule=(0.0, 0.4, 0.6))
+BELIEF = BeliefParams(
+    policy="thompson", radius=2, decay=0.5, schedule=(0.0, 0.4, 0.6), reading="by_belief", section_gain=0.0
+)
 LOOP = LoopParams(rounds=3, candidates=12, reranked=4, evidence=4, crops=3)
 ABLATIONS = [name for name in get_args(Ablation) if name != "none"]
 
@@ -262,6 +264,12 @@ async def test_requery_reads_only_the_current_rounds_pages_and_remembers_nothing
     assert any(set(r.evidence) - set(r.reranked) for r in full.record.rounds), "the full method goes back"
     memoryless = await run("no_memory")
     assert [r.candidates for r in ablated.record.rounds] == [r.candidates for r in memoryless.record.rounds]
+
+
+@pytest.mark.parametrize("reading", get_args(BeliefParams.model_fields["reading"].annotation))
+async def test_requery_reads_its_own_pages_however_pages_read_before_are_treated(reading: str) -> None:
+    ablated = await run("requery", reading=reading)
+    assert all(set(record.evidence) <= set(record.reranked) for record in ablated.record.rounds)
 
 
 async def test_fixed_rounds_goes_on_after_a_decision_and_takes_the_last() -> None:
