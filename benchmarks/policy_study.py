@@ -106,9 +106,10 @@ def figures_of(corpus: StudyCorpus, records: Mapping[str, AnswerRecord]) -> Figu
 
 def mean_figures(runs: Sequence[Figures]) -> Figures:
     """The mean over seeds."""
-    names = ("recall", "all_hit", "last", "reads")
-    means = [np.mean([getattr(run, name) for run in runs], axis=0) for name in names]
-    return Figures(*means, np.concatenate([run.by_seed for run in runs]))
+    recall, all_hit, last, reads = (
+        np.mean([getattr(run, name) for run in runs], axis=0) for name in ("recall", "all_hit", "last", "reads")
+    )
+    return Figures(recall, all_hit, last, reads, np.concatenate([run.by_seed for run in runs]))
 
 
 def study(corpus: StudyCorpus, seeds: int, pages: int, task: tuple[str, str]) -> Figures:

@@ -1,0 +1,1 @@
+"""Measurements: never timed tests, never figures of a normal run."""
