@@ -148,7 +148,7 @@ def rows_of(
                 "page_reads": round(float(found.reads[mask].mean()), 2),
             }
             for title, base in (("over_static", STATIC), ("over_requery", REQUERY), ("over_chosen", CHOSEN)):
-                for metric in ("all_hit", "recall"):
+                for metric in ("all_hit", "recall") if base == STATIC else ("all_hit",):
                     difference = paired_difference(
                         getattr(found, metric)[mask], getattr(ways[base], metric)[mask], documents[mask].tolist()
                     )

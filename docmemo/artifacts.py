@@ -16,12 +16,15 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from docmemo.errors import ArtifactError
-from docmemo.fingerprint import canonical_json
+from docmemo.fingerprint import canonical_json, digest
 from docmemo.types import LayoutSet, PageSet
 
 M = TypeVar("M", bound=BaseModel)
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+
+_LONGEST_NAME = 120
+"""Bytes; file systems take 255, and temporary names and endings come on top."""
 
 PAGES_MEMBER = "pages.json"
 LAYOUT_MEMBER = "layout.json"
@@ -30,6 +33,8 @@ LAYOUT_MEMBER = "layout.json"
 def artifact_name(doc_id: str, suffix: str) -> str:
     """File name of a document's artifact: readable, safe on every file system, and one-to-one with `doc_id`."""
     safe = "".join(c if c.isalnum() or c in "-_.() " else f"%{ord(c):x}%" for c in doc_id)
+    if len(safe.encode()) > _LONGEST_NAME:
+        safe = f"{safe.encode()[:80].decode(errors='ignore')}~{digest(doc_id)[:24]}"
     return f"{safe}{suffix}"
 
 

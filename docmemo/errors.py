@@ -43,7 +43,9 @@ class ModelLockError(DocMemoError):
 
 
 class ArtifactError(DocMemoError):
-    """A file of an earlier stage is missing or not what it should be."""
+    """A file of an earlier stage is missing or not what it should be. It may be back next time."""
+
+    retryable = True
 
 
 class BusyError(DocMemoError):
@@ -81,13 +83,13 @@ class PageError(DocMemoError):
 
 
 class PageTimeoutError(PageError):
-    """A page took longer than its limit; never stored, so a later run tries it again."""
+    """A page took longer than its limit. Never stored: the next time its stage runs, it is tried again."""
 
     retryable = True
 
 
 class WorkerDiedError(PageError):
-    """The worker process ended while it held this page; never stored, so a later run tries it again."""
+    """The worker process ended while it held this page. Never stored: tried again when its stage runs again."""
 
     retryable = True
 

@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 
 import platformdirs
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from docmemo.errors import ConfigError
 
 
 def _default_home() -> Path:
@@ -58,5 +60,13 @@ class Settings(BaseSettings):
 
 
 def load_settings() -> Settings:
-    """Settings from the environment, read anew at each call."""
-    return Settings()
+    """Settings from the environment, read anew at each call.
+
+    Raises:
+        ConfigError: naming every variable that cannot be used.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        wrong = [f"DOCMEMO_{str(e['loc'][0]).upper()}: {e['msg']} (got {e['input']!r})" for e in error.errors()]
+        raise ConfigError("; ".join(wrong) + ".", remedy="Correct or unset the variable.") from error

@@ -27,6 +27,7 @@ _DEFAULTS = {
     "DO_NOT_TRACK": "1",
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+    "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_TO_API_ENABLED": "false",
     "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
     "PREFECT_CLI_WRAP_LINES": "false",
@@ -59,7 +60,9 @@ def _servers() -> list[psutil.Process]:
 
 def note_servers(settings: Settings) -> None:
     """Write down the servers this run started."""
-    servers = [{"pid": p.pid, "started": p.create_time()} for p in _servers()]
+    me = psutil.Process()
+    owner = {"owner": me.pid, "owner_started": me.create_time()}
+    servers = [{"pid": p.pid, "started": p.create_time(), **owner} for p in _servers()]
     write_atomic(_record(settings), json.dumps(servers).encode())
 
 
@@ -71,17 +74,28 @@ def _end(process: psutil.Process) -> None:
         process.kill()
 
 
+def _alive(pid: int | None, started: float | None) -> bool:
+    """Whether the process that had this pid at that time still runs."""
+    if pid is None or started is None:
+        return False
+    try:
+        return abs(psutil.Process(pid).create_time() - started) < 0.01
+    except psutil.Error:
+        return False
+
+
 def end_orphans(settings: Settings) -> None:
-    """End the servers a killed run left: only those whose pid and start time were written down."""
+    """End the servers a killed run left: only those written down whose run is no longer alive."""
     try:
         recorded = json.loads(_record(settings).read_bytes())
     except (OSError, ValueError):
         return
+    if any(_alive(item.get("owner"), item.get("owner_started")) for item in recorded):
+        return
     for item in recorded:
         with contextlib.suppress(psutil.Error):
-            process = psutil.Process(item["pid"])
-            if abs(process.create_time() - item["started"]) < 0.01:
-                _end(process)
+            if _alive(item["pid"], item["started"]):
+                _end(psutil.Process(item["pid"]))
     _record(settings).unlink(missing_ok=True)
 
 

@@ -13,10 +13,9 @@ from docmemo.models.lock import require_lock
 from docmemo.pipeline.runner import Index, read_index
 from docmemo.qa.answering import Answering, failed_record
 from docmemo.qa.corpus import Artifacts, Corpus, DocumentView
-from docmemo.qa.journal import FailedAttempt, Journal
+from docmemo.qa.journal import Journal
 from docmemo.qa.trace import Trace, write_trace
-from docmemo.types import AnswerRecord, Failure, Question
-from docmemo.usage import Usage
+from docmemo.types import AnswerRecord, Question
 from stages.common import (
     FOLDERS,
     StageContext,
@@ -26,13 +25,9 @@ from stages.common import (
     stage_main,
     write_timings,
 )
-from stages.failures import report_failures
+from stages.failures import NEVER_ASKED, report_failures
 
 OUT = Path("data/answers")
-NEVER_ASKED = FailedAttempt(
-    Failure(kind="NeverAsked", message="the flow ended before it was asked", retryable=True), Usage(), 0
-)
-"""For a question that the flow itself gave up before its work began."""
 
 
 def open_answering(context: StageContext) -> Answering:
@@ -55,7 +50,7 @@ def open_answering(context: StageContext) -> Answering:
     documents = {document.doc_id: document for document in read_documents()}
     return Answering(
         params=context.params,
-        models=require_lock(context.params, ["reranker", "reasoner"]),
+        models=require_lock(context.params, ["embedder", "reranker", "reasoner"]),
         documents=documents,
         failed=failures(indexes),
         content={d: content(indexes, d) for d in documents},

@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from docmemo.artifacts import read_jsonl, write_atomic
 from docmemo.config import Params, load_params
-from docmemo.errors import BusyError, DocMemoError
+from docmemo.errors import BusyError, ConfigError, DocMemoError
 from docmemo.fingerprint import canonical_json, digest
 from docmemo.settings import Settings, load_settings
 from docmemo.types import Document, Question
@@ -87,7 +87,12 @@ def hold(out: Path, settings: Settings, patience: float = 15.0) -> FileLock:
     Raises:
         BusyError: if another process still holds it after `patience` seconds.
     """
-    settings.lock_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        settings.lock_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"{settings.home} cannot be written: {error}.", remedy="Set DOCMEMO_HOME to a folder of yours."
+        ) from error
     lock = FileLock(settings.lock_dir / f"{digest(str(out.absolute()))[:32]}.lock")
     try:
         lock.acquire(timeout=patience)

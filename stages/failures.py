@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from docmemo.errors import IncompleteRunError
+from docmemo.qa.journal import FailedAttempt
+from docmemo.types import Failure
+from docmemo.usage import Usage
 from stages.common import log
+
+NEVER_ASKED = FailedAttempt(
+    Failure(kind="NeverAsked", message="the flow ended before it was asked", retryable=True), Usage(), 0
+)
+"""For a question that the flow itself gave up before its work began."""
 
 
 def report_failures(retryable: Mapping[str, str], accepted: bool, stage: str, noun: str) -> None:

@@ -22,7 +22,7 @@ from stages.common import (
     write_timings,
 )
 from stages.dataset import read_dataset_info
-from stages.failures import report_failures
+from stages.failures import NEVER_ASKED, report_failures
 
 ANSWERS = Path("data/answers/answers.jsonl")
 OUT = Path("data/judgements")
@@ -117,7 +117,8 @@ def write_judgements(
             records.append(Judgement.model_validate_json(results[key].record))
             seconds[name] = round(results[key].seconds, 4)
             continue
-        failure = failed[key].failure
+        attempt = failed.get(key, NEVER_ASKED)
+        failure = attempt.failure
         retryable[name] = failure.message
         records.append(
             Judgement(
@@ -125,7 +126,7 @@ def write_judgements(
                 outcome=answers[name].outcome,
                 scorer=scorer.id,
                 unscored=f"judging failed: {failure.message}",
-                usage=failed[key].usage,
+                usage=attempt.usage,
                 error=failure,
             )
         )

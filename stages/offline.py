@@ -33,4 +33,12 @@ def run_offline(step: Step, context: StageContext) -> Summary:
         )
     write_timings(step.name, summary.seconds)
     log.info("%s", summary.line(step.name))
+    if summary.incomplete:
+        log.warning(
+            "%s: pages of %s were given up (see above) and are missing from this run. DVC takes the stage as done; "
+            "`dvc repro -f -s %s` tries just these documents again, then `dvc repro` goes on.",
+            step.name,
+            ", ".join(summary.incomplete[:5]) + (" and others" if len(summary.incomplete) > 5 else ""),
+            step.name,
+        )
     return summary

@@ -45,13 +45,13 @@ def ask(
             remedy='Example: docmemo ask report.pdf "What was the revenue in 2023?"',
         )
     *names, question = items
-    if Path(question).is_file():
+    if _is_file(question):
         raise ConfigError(
             f"The last argument, {question}, is a file; the question comes last.",
             remedy='Example: docmemo ask report.pdf "What was the revenue in 2023?"',
         )
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    messages = Console(stderr=True, highlight=False)
+    messages = Console(stderr=True, highlight=False, emoji=False)
     params = _params(params_file)
 
     from docmemo.qa.adhoc import ask as run
@@ -69,7 +69,15 @@ def ask(
 
             typer.echo(json.dumps(as_dict(answer), ensure_ascii=False, indent=1))
         else:
-            show(answer, Console(highlight=False), pages)
+            show(answer, Console(highlight=False, emoji=False), pages)
+
+
+def _is_file(text: str) -> bool:
+    """Whether a text is the path of a file; a long question is none."""
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _params(path: Path | None) -> Params:
@@ -122,9 +130,10 @@ def _marked(text: str, question: str, language: str) -> Text:
     """A snippet with the question's terms in bold."""
     from rich.text import Text
 
+    from docmemo.evaluation.trace_view import clean
     from docmemo.retrieval.tokenize import analyzer, query_terms
 
-    shown = Text(" ".join(text.split()))
+    shown = Text(clean(" ".join(text.split())))
     wanted = set(query_terms(question, language))
     words = {word for word, term in analyzer(language).words(shown.plain) if term in wanted}
     shown.highlight_words(sorted(words, key=len, reverse=True), style="bold yellow", case_sensitive=False)
@@ -136,6 +145,8 @@ def show(answer: AdhocAnswer, console: Console, most: int) -> None:
     from rich.markup import escape
     from rich.padding import Padding
 
+    from docmemo.evaluation.trace_view import clean
+
     record = answer.record
     quotes: dict[int, list[str]] = {}
     for citation in record.citations:
@@ -144,12 +155,12 @@ def show(answer: AdhocAnswer, console: Console, most: int) -> None:
         console.print("[bold]Nothing found.[/] ", end="")
         console.print(record.reason, markup=False)
         return
-    several = len({answer.locate(page)[0] for page in answer.view.by_number}) > 1
+    several = answer.several
     for rank, (page, texts) in enumerate(list(quotes.items())[:most], 1):
         file, number = answer.locate(page)
         printed = answer.page(page).printed or answer.page(page).label
         name = f"page {number}" + (f" (printed {printed})" if printed and printed != str(number) else "")
-        where = f"{file}, {name}" if several else name
+        where = clean(f"{file}, {name}" if several else name)
         console.print(f"[bold]{rank}. {escape(where)}[/]")
         for text in texts:
             console.print(Padding(_marked(text, record.question, answer.view.index.language), (0, 0, 0, 3)))
@@ -157,6 +168,6 @@ def show(answer: AdhocAnswer, console: Console, most: int) -> None:
         console.print(f"[dim]{len(quotes) - most} more pages were read; --pages {len(quotes)} shows them.[/]")
     console.print()
     label = "Low-confidence extract" if record.confidence == "low" else "Answer"
-    console.print(f"[bold]{label}:[/] {escape(record.answer or '')}")
+    console.print(f"[bold]{label}:[/] {escape(clean(record.answer or ''))}")
     if record.confidence == "low":
         console.print("[dim]The embedded stack finds evidence; it does not read it. Check the pages above.[/]")

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from docmemo.config import DatasetParams
 from docmemo.errors import DatasetError
@@ -208,4 +208,10 @@ def load_dataset(params: DatasetParams, project: Path) -> Dataset:
         DatasetError: if the folder or its questions cannot be used; nothing has been processed by then.
     """
     read = reader_of(params.format)
+    named = PurePath(params.questions or "")
+    if named.is_absolute() or ".." in named.parts:
+        raise DatasetError(
+            f"dataset.questions is {params.questions!r}, which is outside the dataset's folder.",
+            remedy="Put the file into the folder: what lies elsewhere is not noticed when it changes.",
+        )
     return limit_documents(read(dataset_root(params, project), params), params.limit)

@@ -55,6 +55,8 @@ class Summary:
     computed: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    incomplete: list[str] = field(default_factory=list)
+    """Documents with a hole that a timeout or a died worker left, or that failed for such a reason."""
     removed: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     """doc_id to wall seconds of its computation, whenever that was."""
@@ -183,6 +185,7 @@ def run_step(
                     _collect(step, waiting.pop(future), future, index, summary)
                     progress()
         except BaseException:
+            pool.close()  # the threads wait for its workers, which may be in the middle of a long document
             executor.shutdown(wait=False, cancel_futures=True)
             raise
     summary.removed = _remove_others(out, {entry.file for entry in index.documents.values()})
@@ -198,9 +201,13 @@ def _collect(step: Step, job: Job, future: Future[Ensured], index: Index, summar
         ensured = future.result()
     except (DocumentError, PageError) as error:
         summary.failed[doc_id] = str(error)
+        if error.retryable:
+            summary.incomplete.append(doc_id)
         log.warning("%s: %s failed: %s", step.name, doc_id, error)
         return
     entry = ensured.entry
+    if not ensured.complete:
+        summary.incomplete.append(doc_id)
     (summary.computed if ensured.computed else summary.reused).append(doc_id)
     summary.seconds[doc_id] = entry.seconds
     for page, reason in entry.failures.items():

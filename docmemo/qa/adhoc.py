@@ -57,6 +57,11 @@ class AdhocAnswer:
             return self.view.locate(page)
         return self.view.doc_id, page
 
+    @property
+    def several(self) -> bool:
+        """Whether several files were searched."""
+        return isinstance(self.view, JointView)
+
     def page(self, page: int) -> Page:
         """The page's record."""
         return self.view.by_number[page]
@@ -191,7 +196,7 @@ class Preparer:
             self.computed[path.name] = self.computed.get(path.name, False) or ensured.computed
             made[name] = target
         artifacts = Artifacts(made["render"], made["embed"], made["summarize"], made["schema"])
-        return DocumentView(document.doc_id, artifacts, self.params.retrieval)
+        return DocumentView(str(path), artifacts, self.params.retrieval)
 
 
 async def ask(

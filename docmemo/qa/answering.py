@@ -9,7 +9,7 @@ from typing import Any, cast
 from docmemo.config import Params
 from docmemo.errors import AccessDeniedError, DocumentError
 from docmemo.fingerprint import code_digest, digest
-from docmemo.models.registry import resolve
+from docmemo.models.registry import is_plugin, resolve
 from docmemo.qa.corpus import Corpus, may_read
 from docmemo.qa.journal import Journal
 from docmemo.qa.loop import Loop, Policy
@@ -20,6 +20,7 @@ from docmemo.types import AnswerRecord, Document, Failure, Question
 from docmemo.usage import Usage
 
 WORKING_MODULES = (
+    "docmemo.artifacts",
     "docmemo.documents.captions",
     "docmemo.documents.language",
     "docmemo.documents.passages",
@@ -41,6 +42,8 @@ WORKING_MODULES = (
     "docmemo.retrieval.snippets",
     "docmemo.retrieval.stopwords",
     "docmemo.retrieval.tokenize",
+    "docmemo.qa.trace",
+    "docmemo.types",
 )
 """Modules whose code decides an answer."""
 
@@ -51,7 +54,7 @@ class Answering:
 
     Args:
         params: all parameters.
-        models: lock entries of the roles reranker and reasoner.
+        models: lock entries of the roles embedder (queries are analysed with it), reranker and reasoner.
         documents: the manifest by doc_id.
         failed: doc_id to the reason why an offline stage has no artifact of it.
         content: doc_id to what its artifacts contain (digests by stage), part of every key.
@@ -72,6 +75,7 @@ class Answering:
         self._policy = Policy(params.loop, params.belief, params.answer.seed)
         self.code = code_digest(WORKING_MODULES)
         """Digest of the code that decides an answer."""
+        self._has_plugin = is_plugin(params.answer.reader) or is_plugin(params.answer.reranker)
         self._configuration = digest(
             {
                 "retrieval": params.retrieval.model_dump(mode="json"),
@@ -79,6 +83,7 @@ class Answering:
                 "loop": params.loop.model_dump(mode="json"),
                 "answer": params.answer.model_dump(mode="json"),
                 "models": dict(self.models),
+                "all": params.model_dump(mode="json", exclude={"dataset", "report"}) if self._has_plugin else None,
                 "code": self.code,
             }
         )

@@ -103,7 +103,7 @@ class EmbeddedReader:
         if not found:
             return ReadReply(
                 outcome="not_answerable",
-                reason="No page holds any term of the question; this does not show that the document has no answer.",
+                reason="No page read holds any term of the question; that does not show that there is no answer.",
                 useful=useful,
                 irrelevant=irrelevant,
             )

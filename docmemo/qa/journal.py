@@ -98,9 +98,13 @@ class Journal:
         body = record.model_dump_json()
         trail = trace.model_dump_json() if trace is not None else ""
         self._db.execute("BEGIN IMMEDIATE")
-        self._db.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", (key, body, trail, seconds))
-        self._db.execute("DELETE FROM failures WHERE key = ?", (key,))
-        self._db.execute("DELETE FROM replies WHERE key = ?", (key,))
+        try:
+            self._db.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", (key, body, trail, seconds))
+            self._db.execute("DELETE FROM failures WHERE key = ?", (key,))
+            self._db.execute("DELETE FROM replies WHERE key = ?", (key,))
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
         self._db.execute("COMMIT")
 
     def fail(self, key: str, failure: Failure, usage: Usage) -> None:

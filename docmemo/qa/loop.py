@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from docmemo.config import BeliefParams, LoopParams
-from docmemo.errors import ModelResponseError
+from docmemo.errors import DatasetError, ModelResponseError
 from docmemo.memory.belief import Floats, section_numbers
 from docmemo.memory.episodic import Episode
 from docmemo.qa.ablations import plan
@@ -87,8 +87,9 @@ class _Run:
         self.question, self.view = question, view
         self.pages = view.scope(question)
         if not self.pages:
-            raise ModelResponseError(
-                f"{question.question_id}: no page of {question.doc_id} is inside the window {question.page_window}."
+            raise DatasetError(
+                f"{question.question_id}: no page of {question.doc_id} is inside the window {question.page_window}.",
+                remedy="Correct page_window in the questions file.",
             )
         self.controller = Controller(
             self.pages,
