@@ -100,3 +100,10 @@ def test_unknown_fields_and_missing_files_name_the_place(tmp_path: Path) -> None
         read_json(tmp_path / "none.json", Document)
     with pytest.raises(ArtifactError, match=r"none.jsonl cannot be read"):
         list(read_jsonl(tmp_path / "none.jsonl", Document))
+
+
+def test_a_long_name_is_shortened_and_stays_one_to_one() -> None:
+    one, two = artifact_name("x" * 300 + "a", ".pages.zip"), artifact_name("x" * 300 + "b", ".pages.zip")
+    assert one != two
+    assert len(one.encode()) < 200
+    assert len(artifact_name("报" * 200, ".json").encode()) < 200

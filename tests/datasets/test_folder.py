@@ -262,3 +262,11 @@ def test_limit_keeps_the_first_documents_by_name_and_their_questions(tmp_path: P
 @needs_benchmarks
 def test_the_hard_pdfs_are_all_listed() -> None:
     assert len(load(BENCHMARKS / "hard-pdfs").documents) == 28
+
+
+@pytest.mark.parametrize("name", ["../q.csv", "/tmp/q.csv", "a/../../q.csv"])
+def test_questions_outside_the_folder_are_refused_since_their_changes_would_go_unnoticed(
+    tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(DatasetError, match="outside the dataset's folder"):
+        load(tmp_path, "folder", questions=name)

@@ -41,6 +41,21 @@ def test_a_process_that_got_the_same_pid_later_is_left_alone(tmp_path, sleeper):
     assert sleeper.status() != psutil.STATUS_ZOMBIE
 
 
+def test_the_server_of_a_run_that_is_still_alive_is_left_alone(tmp_path, sleeper):
+    settings = record(tmp_path, sleeper.pid, sleeper.create_time())
+    me = psutil.Process()
+    server = {
+        "pid": sleeper.pid,
+        "started": sleeper.create_time(),
+        "owner": me.pid,
+        "owner_started": me.create_time(),
+    }
+    (tmp_path / "prefect-servers.json").write_text(json.dumps([server]))
+    end_orphans(settings)
+    assert sleeper.is_running()
+    assert sleeper.status() != psutil.STATUS_ZOMBIE
+
+
 def test_a_record_that_cannot_be_read_is_no_obstacle(tmp_path):
     (tmp_path / "prefect-servers.json").write_text("{")
     end_orphans(Settings(state=tmp_path))

@@ -49,7 +49,7 @@ def test_json_is_one_object_on_stdout(tmp_path):
     answer = json.loads(ask(str(made), "How many units did the heron measure?", "--json").stdout)
     assert (answer["outcome"], answer["confidence"], answer["answer"]) == ("answer", "low", "41")
     first = answer["citations"][0]
-    assert (first["file"], first["page"]) == ("a.pdf", 1)
+    assert (first["file"], first["page"]) == (str(made), 1)
     assert len(first["bbox"]) == 4
     assert all(0 <= x <= 1 for x in first["bbox"])
 
@@ -59,7 +59,7 @@ def test_several_files_are_searched_together_and_the_file_is_named(tmp_path):
     two = make_pdf(tmp_path / "two.pdf", "A page about orchards.", "The lantern weighs 17 grams.")
     answer = json.loads(ask(str(one), str(two), "How much does the lantern weigh?", "--json").stdout)
     assert answer["citations"][0] | {"bbox": None} == {
-        "file": "two.pdf",
+        "file": str(two),
         "page": 2,
         "label": "",
         "bbox": None,
@@ -67,12 +67,32 @@ def test_several_files_are_searched_together_and_the_file_is_named(tmp_path):
     }
 
 
+def test_files_of_one_name_are_told_apart(tmp_path):
+    for folder, grams in (("a", 17), ("b", 19)):
+        (tmp_path / folder).mkdir()
+        make_pdf(tmp_path / folder / "x.pdf", f"The lantern of {folder} weighs {grams} grams.")
+    done = ask("a/x.pdf", "b/x.pdf", "How much does the lantern weigh?")
+    assert "a/x.pdf, page 1" in done.stdout
+    assert "b/x.pdf, page 1" in done.stdout
+
+
+def test_a_long_question_and_control_characters_of_a_document_are_harmless(tmp_path):
+    made = make_pdf(tmp_path / "a.pdf", "The heron measured 41 units in spring.")
+    document = pymupdf.open(made)
+    document.set_page_labels([{"startpage": 0, "prefix": "\x1b[31mEVIL\x07", "style": "D", "firstpagenum": 1}])
+    document.save(tmp_path / "b.pdf")
+    done = ask(str(tmp_path / "b.pdf"), "How many units did the heron measure? " * 40)
+    assert done.exit_code == 0, done.output
+    assert "\x1b" not in done.stdout
+    assert "\x07" not in done.stdout
+
+
 def test_a_bad_file_among_good_ones_is_reported_and_the_rest_is_searched(tmp_path):
     good = make_pdf(tmp_path / "good.pdf", "The lantern weighs 17 grams.")
     (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.4 not really")
     done = ask(str(tmp_path / "bad.pdf"), str(good), "How much does the lantern weigh?", "--json")
     answer = json.loads(done.stdout)
-    assert answer["citations"][0]["file"] == "good.pdf"
+    assert answer["citations"][0]["file"] == str(good)
     assert [f["file"] for f in answer["failed_files"]] == [str(tmp_path / "bad.pdf")]
     assert "bad.pdf" in done.stderr
 
