@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from docmemo.artifacts import read_jsonl, write_jsonl
-from docmemo.evaluation.aggregate import aggregate
-from docmemo.evaluation.headline import markdown
 from docmemo.evaluation.scorers import Scorer, get_scorer
 from docmemo.fingerprint import code_digest, digest
 from docmemo.models.lock import require_lock
@@ -92,6 +90,9 @@ def headline(
     keys: Mapping[str, str],
 ) -> str:
     """The run's headline as Markdown, from what the journal has."""
+    from docmemo.evaluation.aggregate import aggregate
+    from docmemo.evaluation.headline import markdown
+
     judged = [Judgement.model_validate_json(r.record) for r in journal.results(keys.values()).values()]
     loop = context.params.loop
     scores = aggregate(

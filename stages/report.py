@@ -149,6 +149,7 @@ def run(context: StageContext) -> None:
         pages_dir=FOLDERS["render"],
         params=params.report,
         provenance=made_with,
+        cache=context.settings.store_dir / "thumbnails",
     )
     print_headline(scores, context.console, evidence_finder=params.answer.reader == "embedded")
 

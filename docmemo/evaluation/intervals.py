@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 MIN_CLUSTERS = 10
 TOO_FEW = "too few documents"
@@ -90,14 +90,14 @@ def ratio_interval(
     if error < 1e-12 or not 0 < value < 1:
         low, high = _clopper_pearson(value * n, n, tail)
         return Interval(value, low, high)
-    half = float(stats.t.ppf(1 - tail, n - 1)) * error / (value * (1 - value))
+    half = float(special.stdtrit(n - 1, 1 - tail)) * error / (value * (1 - value))
     centre = float(special.logit(value))
     return Interval(value, float(special.expit(centre - half)), float(special.expit(centre + half)))
 
 
 def _clopper_pearson(successes: float, n: int, tail: float) -> tuple[float, float]:
-    low = float(stats.beta.ppf(tail, successes, n - successes + 1)) if successes > 0 else 0.0
-    high = float(stats.beta.ppf(1 - tail, successes + 1, n - successes)) if successes < n else 1.0
+    low = float(special.betaincinv(successes, n - successes + 1, tail)) if successes > 0 else 0.0
+    high = float(special.betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
     return low, high
 
 
@@ -143,5 +143,5 @@ def difference_interval(
         return Interval(value, note=TOO_FEW)
     without = (y.sum() - y) / (x.sum() - x)
     error = float(np.sqrt((n - 1) / n * np.sum((without - value) ** 2)))
-    half = float(stats.t.ppf(1 - (1 - confidence) / 2, n - 1)) * error
+    half = float(special.stdtrit(n - 1, 1 - (1 - confidence) / 2)) * error
     return Interval(value, max(-1.0, value - half), min(1.0, value + half))

@@ -82,6 +82,7 @@ def write_report(
     pages_dir: Path,
     params: ReportParams,
     provenance: Mapping[str, Any],
+    cache: Path | None = None,
 ) -> None:
     """Write the report to `target` as one HTML file, atomically.
 
@@ -92,6 +93,7 @@ def write_report(
         pages_dir: folder of the `.pages.zip` archives; a missing one costs only its thumbnails.
         params: thumbnail width and how much is shown.
         provenance: content of metrics/provenance.json.
+        cache: folder that keeps thumbnails between runs.
 
     Raises:
         DatasetError: as `aggregate.build_cases`.
@@ -103,7 +105,7 @@ def write_report(
     wanted: dict[str, set[int]] = {}
     for doc_id, page in keys:
         wanted.setdefault(doc_id, set()).add(page)
-    pictures = thumbnails(pages_dir, wanted, params.thumbnail_width)
+    pictures = thumbnails(pages_dir, wanted, params.thumbnail_width, cache)
     evidence_finder = any(c.answer and c.answer.confidence == "low" for c in cases)
     curves, curve_kind = evidence_curves(scores)
     stream = (

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
-from docmemo.artifacts import artifact_name, read_member, read_pages
+from docmemo.artifacts import artifact_name, read_member, read_pages, write_atomic
 from docmemo.errors import ArtifactError
+from docmemo.fingerprint import digest, digest_bytes
 
 BUDGET = 13_000_000
 """Bytes of all thumbnails together before base64 adds a third: about 17 MB of the file."""
@@ -31,7 +32,9 @@ class Thumbnail:
     """Height over width."""
 
 
-def thumbnails(pages_dir: Path, wanted: Mapping[str, set[int]], width: int) -> Iterator[Thumbnail]:
+def thumbnails(
+    pages_dir: Path, wanted: Mapping[str, set[int]], width: int, cache: Path | None = None
+) -> Iterator[Thumbnail]:
     """Thumbnails of the wanted pages of each document, one page in memory at a time.
 
     Documents without archive, and pages without picture or with a damaged one, are left out: the report then
@@ -41,6 +44,7 @@ def thumbnails(pages_dir: Path, wanted: Mapping[str, set[int]], width: int) -> I
         pages_dir: folder of the `.pages.zip` archives.
         wanted: document id to page numbers.
         width: pixels; less when the budget asks for it.
+        cache: folder that keeps thumbnails by the content of the page image; None keeps none.
     """
     total = sum(map(len, wanted.values()))
     allowance = min(_PER_PAGE, BUDGET // max(total, 1))
@@ -52,18 +56,40 @@ def thumbnails(pages_dir: Path, wanted: Mapping[str, set[int]], width: int) -> I
             continue
         for page in sorted(wanted[doc_id]):
             if images.get(page):
-                made = _thumbnail(path, images[page], width, allowance)
+                made = _cached_thumbnail(path, images[page], width, allowance, cache)
                 if made:
                     yield Thumbnail((doc_id, page), *made)
 
 
-def _thumbnail(path: Path, member: str, width: int, allowance: int) -> tuple[str, float] | None:
+def _cached_thumbnail(
+    path: Path, member: str, width: int, allowance: int, cache: Path | None
+) -> tuple[str, float] | None:
+    """Data URI and height over width, from the cache or made now; None when the picture cannot be read."""
+    try:
+        picture = read_member(path, member)
+    except ArtifactError:
+        return None
+    if cache is None:
+        return _thumbnail(picture, width, allowance)
+    key = digest({"picture": digest_bytes(picture), "width": width, "allowance": allowance, "version": 1})
+    kept = cache / key[:2] / f"{key}.txt"
+    try:
+        ratio, uri = kept.read_text(encoding="ascii").split("\n")
+        return uri, float(ratio)
+    except (OSError, ValueError):
+        made = _thumbnail(picture, width, allowance)
+    if made is not None:
+        write_atomic(kept, f"{made[1]!r}\n{made[0]}".encode("ascii"))
+    return made
+
+
+def _thumbnail(picture: bytes, width: int, allowance: int) -> tuple[str, float] | None:
     """Data URI and height over width; None when the picture cannot be read."""
     try:
-        with Image.open(io.BytesIO(read_member(path, member))) as image:
+        with Image.open(io.BytesIO(picture)) as image:
             image.draft("RGB", (width, width))  # JPEG is decoded at a fraction of its size
             small = image.convert("RGB")
-    except (ArtifactError, UnidentifiedImageError, OSError, Image.DecompressionBombError):
+    except (UnidentifiedImageError, OSError, Image.DecompressionBombError):
         return None
     ratio = small.height / small.width
     while True:
