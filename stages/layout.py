@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from docmemo.models.lock import require_lock
 from docmemo.pipeline.layout import LayoutStep
-
 from stages.common import FOLDERS, StageContext, stage_main
 from stages.offline import run_offline
 
