@@ -18,11 +18,34 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class ModelParams(Section):
+    """A language model behind an OpenAI-compatible server, and how it is asked. Its address is a setting."""
+
+    id: str = Field("", description="Name of the model as its server knows it; a model backend needs one.")
+    temperature: float = Field(0.0, ge=0, le=2, description="Sampling temperature.")
+    top_p: float = Field(1.0, gt=0, le=1, description="Nucleus sampling.")
+    seed: int | None = Field(0, ge=0, description="Sampling seed sent to the server; null sends none.")
+    max_tokens: int = Field(2048, ge=16, description="Longest reply in tokens; a longer one is a failed call.")
+    context: int = Field(32768, ge=1024, description="Tokens the model takes, reply included; requests are fitted.")
+    images: bool = Field(True, description="Whether the model takes images.")
+    image_tokens: Literal["qwen2_5_vl", "qwen3_vl", "openai_tiles"] = Field(
+        "qwen3_vl", description="How an image is counted: 28 or 32 pixels a token side, or OpenAI's tiles."
+    )
+    structured: Literal["json_schema", "json_object", "text"] = Field(
+        "json_schema", description="How the server is asked for JSON; text: by the prompt alone."
+    )
+    extra: dict[str, Any] = Field(
+        default_factory=dict, description="Further fields of the request body, e.g. chat_template_kwargs."
+    )
+
+
 class DatasetParams(Section):
     """Which documents and questions."""
 
     root: str = Field("data/sample", description="Folder of the dataset, relative to the project or absolute.")
-    format: Literal["sample", "folder", "mmlongbench"] = Field("sample", description="How the folder is laid out.")
+    format: Literal["sample", "folder", "mmlongbench", "longdocurl", "papertab", "papertext"] = Field(
+        "sample", description="How the folder is laid out."
+    )
     questions: str | None = Field(
         None,
         description="Questions file inside the root; null means the format's own (folder: none is fine).",
@@ -53,7 +76,10 @@ class RenderParams(Section):
 class LayoutParams(Section):
     """Regions (tables, figures, headings, captions) and crops."""
 
-    backend: Literal["pymupdf"] = Field("pymupdf", description="Layout analyser.")
+    backend: Literal["pymupdf", "mineru"] = Field("pymupdf", description="Layout analyser.")
+    mineru_tier: Literal["flash", "basic", "standard", "advanced"] = Field(
+        "flash", description="MinerU: how thorough; all but flash need model weights."
+    )
     crop_long_side: int = Field(1500, ge=200, description="Long side of a crop in pixels (paper: 1500).")
     crop_max_dpi: int = Field(300, ge=72, description="Crops of vector content are rendered at no more than this.")
     crop_padding: float = Field(8.0, ge=0, description="Points added around a region, since rules get clipped.")
@@ -64,7 +90,14 @@ class LayoutParams(Section):
 class EmbedParams(Section):
     """Page representations for retrieval."""
 
-    backend: Literal["lexical"] = Field("lexical", description="Page encoder.")
+    backend: Literal["lexical", "colqwen"] = Field(
+        "lexical", description="Page encoder: words alone, or ColQwen2.5 page images beside them (extra colqwen)."
+    )
+    model: str = Field(
+        "vidore/colqwen2.5-v0.2", description="ColQwen2.5: name on the hub, or a folder with the weights."
+    )
+    revision: str | None = Field(None, description="ColQwen2.5: commit on the hub; null is the one in the lock.")
+    batch_size: int = Field(4, ge=1, description="ColQwen2.5: pages a batch; embeddings vary slightly with it.")
     window_tokens: int = Field(120, ge=10, description="Length of the windows scored inside a page, in terms.")
     window_stride: int = Field(60, ge=1, description="Step between windows, in terms.")
 
@@ -72,7 +105,12 @@ class EmbedParams(Section):
 class SummarizeParams(Section):
     """A summary a page."""
 
-    backend: Literal["extractive"] = Field("extractive", description="Summariser.")
+    backend: Literal["extractive", "vlm"] = Field(
+        "extractive", description="Summariser: key sentences, or a model that sees the page."
+    )
+    model: ModelParams = Field(default_factory=ModelParams, description="The model of backend vlm.")
+    page_side: int = Field(1400, ge=200, description="vlm: long side in pixels of the page image shown.")
+    text_chars: int = Field(8000, ge=0, description="vlm: most characters of the page's text shown.")
     sentences: int = Field(3, ge=1, le=20, description="Key sentences a page.")
     max_chars: int = Field(600, ge=50, description="Longest summary in characters.")
     keywords: int = Field(8, ge=0, description="Keywords a page.")
@@ -81,7 +119,10 @@ class SummarizeParams(Section):
 class SchemaParams(Section):
     """Schema memory."""
 
-    backend: Literal["structural"] = Field("structural", description="From outline, headings and captions.")
+    backend: Literal["structural", "vlm"] = Field(
+        "structural", description="From outline, headings and captions, or a model that reads them and the summaries."
+    )
+    model: ModelParams = Field(default_factory=ModelParams, description="The model of backend vlm.")
     max_sections: int = Field(120, ge=1, description="Most sections kept for one document.")
 
 
@@ -94,6 +135,7 @@ class RetrievalParams(Section):
     window_weight: float = Field(0.5, ge=0, description="Weight of BM25 of a page's best window.")
     bigram_weight: float = Field(0.3, ge=0, description="Weight of BM25 over bigrams.")
     reference_weight: float = Field(4.0, ge=0, description="Added to pages the query names outright.")
+    visual_weight: float = Field(1.0, ge=0, description="Weight of MaxSim over page images, where they are embedded.")
 
 
 class BeliefParams(Section):
@@ -151,6 +193,9 @@ class LoopParams(Section):
     reranked: int = Field(10, ge=1, description="m, pages the reranker may keep each round.")
     evidence: int = Field(5, ge=1, description="n, pages the reader reads each round.")
     crops: int = Field(5, ge=0, description="Most crops of tables and figures shown each round (paper: 5).")
+    keep_useful: int = Field(
+        0, ge=0, description="Useful pages of earlier rounds shown again beside the n of the round, best first."
+    )
     page_budget: int | None = Field(None, ge=1, description="Most different pages a question may read; null: all.")
     separate_needs: bool = Field(
         True, description="Score up to three needs of a query_update each on its own and take each page's best."
@@ -166,8 +211,20 @@ class LoopParams(Section):
 class AnswerParams(Section):
     """Who reranks and who reads."""
 
-    reader: str = Field("embedded", description="Reader: embedded, or package.module:attribute of one's own factory.")
-    reranker: str = Field("embedded", description="Reranker: embedded, or package.module:attribute.")
+    reader: str = Field(
+        "embedded", description="Reader: embedded, vlm, or package.module:attribute of one's own factory."
+    )
+    reranker: str = Field("embedded", description="Reranker: embedded, vlm, or package.module:attribute.")
+    reader_model: ModelParams = Field(default_factory=ModelParams, description="The model of reader vlm.")
+    reranker_model: ModelParams = Field(default_factory=ModelParams, description="The model of reranker vlm.")
+    page_side: int = Field(1600, ge=200, description="vlm: long side in pixels of page images shown.")
+    min_page_side: int = Field(
+        900, ge=100, description="vlm: page images are brought down to no less than this before pages are left out."
+    )
+    page_text_chars: int = Field(6000, ge=0, description="vlm: most characters of a page's text shown beside it.")
+    question_calls: int | None = Field(None, ge=1, description="Requests one question may take; null: no limit.")
+    question_tokens: int | None = Field(None, ge=1, description="Tokens one question may take; null: no limit.")
+    question_usd: float | None = Field(None, gt=0, description="Dollars one question may cost; null: no limit.")
     clear_margin: float = Field(
         2.0,
         ge=0,
@@ -190,8 +247,13 @@ class AnswerParams(Section):
 class JudgeParams(Section):
     """How answers are scored."""
 
-    backend: Literal["rule"] = Field("rule", description="The benchmark's official rule.")
-    scorer: Literal["auto", "mmlongbench"] = Field("auto", description="Which rule; auto takes the dataset's own.")
+    backend: Literal["rule", "llm"] = Field(
+        "rule", description="The benchmark's official rule alone, or a language model's verdict beside it."
+    )
+    scorer: Literal["auto", "mmlongbench", "longdocurl", "token_f1"] = Field(
+        "auto", description="Which rule; auto takes the dataset's own."
+    )
+    model: ModelParams = Field(default_factory=ModelParams, description="The judge of backend llm.")
 
 
 class ReportParams(Section):

@@ -12,12 +12,14 @@ class DocMemoError(Exception):
 
     Attributes:
         retryable: whether the same work may succeed if simply tried again.
+        stops_run: whether going on with other items makes no sense either (the server is gone, the money is spent).
         exit_code: the process exit status a command ends with when this error reaches it.
         remedy: one sentence that tells the user what to do; may be empty.
         usage: what was spent on models before the error.
     """
 
     retryable: ClassVar[bool] = False
+    stops_run: ClassVar[bool] = False
     exit_code: ClassVar[int] = 2
 
     def __init__(self, message: str, *, remedy: str = "", usage: Usage | None = None) -> None:
@@ -33,6 +35,8 @@ class DocMemoError(Exception):
 class ConfigError(DocMemoError):
     """params.yaml, a preset or a setting is wrong."""
 
+    stops_run = True
+
 
 class DatasetError(DocMemoError):
     """A dataset cannot be read: missing folder, malformed questions, duplicate ids, unknown documents."""
@@ -40,6 +44,8 @@ class DatasetError(DocMemoError):
 
 class ModelLockError(DocMemoError):
     """models.lock.json is missing, incomplete or differs from what would run."""
+
+    stops_run = True
 
 
 class ArtifactError(DocMemoError):
@@ -98,14 +104,75 @@ class ModelError(DocMemoError):
     """A model call failed."""
 
 
+class ModelLoadError(ModelError):
+    """A local model cannot be used: its weights do not fit, it fails its checks, or its device is not there.
+
+    Retryable in the sense that nothing about the question is wrong: it is asked again once that is put right.
+    """
+
+    retryable = True
+    stops_run = True
+
+
 class ModelUnavailableError(ModelError):
     """The model or its server could not be reached or was overloaded; trying again may help."""
 
     retryable = True
 
 
+class ServerDownError(ModelUnavailableError):
+    """The server stayed unreachable for longer than the run's patience; everything finished is kept."""
+
+    stops_run = True
+
+
+class ModelRequestError(ModelError):
+    """The server refused the request as such (HTTP 400, 401, 403, 404, 422); the same request never succeeds."""
+
+
+class ModelAccessError(ModelRequestError):
+    """The key is wrong or lacks a right, or the model does not exist there: no other request would succeed either.
+
+    Retryable in the sense that nothing about the question is wrong: it is asked again once that is put right.
+    """
+
+    retryable = True
+    stops_run = True
+
+
+class ContextLengthError(ModelRequestError):
+    """The request is longer than the model's context."""
+
+
+class ImageInputError(ModelRequestError):
+    """The server or model takes no images, or not this one, or not so many."""
+
+
 class ModelResponseError(ModelError):
-    """The model answered outside the agreed format."""
+    """The model answered outside the agreed format, also after being shown its error."""
+
+
+class TruncatedReplyError(ModelResponseError):
+    """The reply was cut at its token limit (finish_reason length)."""
+
+
+class RefusalError(ModelResponseError):
+    """The model or a content filter refused to answer."""
+
+
+class BudgetError(ModelError):
+    """A limit of tokens, calls or dollars was reached."""
+
+
+class QuestionBudgetError(BudgetError):
+    """One question used up what `answer.question_*` allows it; it ends as failed."""
+
+
+class RunBudgetError(BudgetError):
+    """The run used up DOCMEMO_BUDGET_*; what is not asked yet is asked by the next run."""
+
+    retryable = True
+    stops_run = True
 
 
 class IncompleteRunError(DocMemoError):

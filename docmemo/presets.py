@@ -5,6 +5,7 @@ A preset names sections and keys as params.yaml does. What it leaves out stays a
 
 from __future__ import annotations
 
+import copy
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ PARAMS_FILE = "params.yaml"
 FOLDER = "presets"
 
 Key = tuple[str, ...]
+_FREE_FORM = "extra"
+"""A mapping whose keys are a server's, not ours: a preset replaces it as a whole."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def describe(name: str, project: Path) -> str:
 def _leaves(values: Mapping[Any, Any], path: Key = ()) -> Iterator[tuple[Key, Any]]:
     for name, value in values.items():
         key = (*path, str(name))
-        if isinstance(value, dict) and value:
+        if isinstance(value, dict) and value and name != _FREE_FORM:
             yield from _leaves(value, key)
         else:
             yield key, value
@@ -83,7 +86,10 @@ def _merge(base: Mapping[Any, Any], overlay: Mapping[Any, Any]) -> dict[Any, Any
     merged = dict(base)
     for name, value in overlay.items():
         old = merged.get(name)
-        merged[name] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        if isinstance(old, dict) and isinstance(value, dict) and name != _FREE_FORM:
+            merged[name] = _merge(old, value)
+        else:
+            merged[name] = value
     return merged
 
 
@@ -169,7 +175,7 @@ def _set(document: Any, key: Key, value: Any, lines: list[str]) -> None:
     if isinstance(value, list) and isinstance(old, list):
         old[:] = value  # keeps the list's style and its comment
     else:
-        document[name] = value
+        document[name] = copy.deepcopy(value)  # a mapping used twice would be written as an anchor and references
     comment = document.ca.items.get(name, [None] * 3)[2] if hasattr(document, "ca") else None
     if comment is None:
         return

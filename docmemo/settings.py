@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import platformdirs
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from docmemo.errors import ConfigError
@@ -40,6 +40,32 @@ class Settings(BaseSettings):
     """Seconds before the first retry; doubles each time, with jitter."""
     accept_failures: bool = False
     """Let `answer` and `judge` finish although questions failed in a retryable way."""
+    base_url: str = ""
+    """Address of the OpenAI-compatible server that plays every role, e.g. http://127.0.0.1:8000/v1. A role's own
+    DOCMEMO_<ROLE>_BASE_URL and DOCMEMO_<ROLE>_API_KEY (SUMMARIZER, SCHEMA, RERANKER, REASONER, JUDGE) come first."""
+    api_key: SecretStr = SecretStr("")
+    """Its key; OPENAI_API_KEY when empty and the address is api.openai.com. A role's own server elsewhere does not
+    get it."""
+    request_timeout: float = Field(default=600.0, gt=0)
+    """Seconds until a request to a model is given up; servers on a CPU may take minutes."""
+    connect_timeout: float = Field(default=10.0, gt=0)
+    """Seconds until a connection is given up."""
+    call_attempts: int = Field(default=5, ge=1)
+    """Tries of one request on overload, server errors and lost connections."""
+    server_patience: float = Field(default=300.0, ge=0)
+    """Seconds a run waits for a server that cannot be reached before it stops."""
+    budget_usd: float | None = Field(default=None, gt=0)
+    """Dollars one run may spend on models; unset is no limit."""
+    budget_tokens: int | None = Field(default=None, gt=0)
+    """Input and output tokens one run may use."""
+    budget_calls: int | None = Field(default=None, gt=0)
+    """Requests one run may send."""
+    device: str = "auto"
+    """Where local models run: auto, cpu, cuda, cuda:1 or a list of GPUs as cuda:0,1."""
+    mineru: str = "mineru-kit"
+    """The command that runs MinerU, in its own environment."""
+    vllm: str = "vllm"
+    """The command that `docmemo models serve` starts vLLM with."""
     state: Path = Path(".docmemo")
     """The project's own state folder (Prefect's database); relative to the working directory."""
 

@@ -36,6 +36,8 @@ class Entry:
     """Wall seconds the computation took when it was done; 0 when unknown."""
     failures: dict[str, str]
     """Page (as text) to the reason why it is missing from the artifact."""
+    usage: dict[str, Any] | None = None
+    """What models cost (the fields of Usage); None where none was asked."""
 
 
 def _clone(source: Path, target: Path) -> bool:
@@ -104,6 +106,7 @@ class Store:
         *,
         seconds: float = 0.0,
         failures: dict[str, str] | None = None,
+        usage: dict[str, Any] | None = None,
     ) -> Entry:
         """Copy `source` into the store under `key`."""
         data, sidecar = self._paths(kind, key)
@@ -119,8 +122,9 @@ class Store:
             raise
         finally:
             temporary.unlink(missing_ok=True)
-        entry = Entry(key, sha256, size, round(seconds, 3), failures or {})
-        write_atomic(sidecar, canonical_json(asdict(entry)).encode())
+        entry = Entry(key, sha256, size, round(seconds, 3), failures or {}, usage)
+        known = {name: value for name, value in asdict(entry).items() if value is not None}
+        write_atomic(sidecar, canonical_json(known).encode())
         return entry
 
     def discard(self, kind: str, key: str) -> None:
@@ -142,4 +146,4 @@ class Store:
 
 def describe(entry: Entry) -> dict[str, Any]:
     """What an out folder's index says about an artifact: nothing that changes between equal runs."""
-    return {"key": entry.key, "sha256": entry.sha256, "failures": entry.failures}
+    return {"key": entry.key, "sha256": entry.sha256, "failures": entry.failures, "usage": entry.usage}

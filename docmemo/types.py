@@ -31,7 +31,8 @@ class Document(Record):
 
     doc_id: str
     path: str
-    """Relative to the dataset's root, with forward slashes: a PDF file, or a folder of page images."""
+    """Relative to the dataset's root, with forward slashes: a PDF file, a folder of page images, or
+    FOLDER/PATTERN with a `*` for those images of a folder that other documents share."""
     kind: Literal["pdf", "images"] = "pdf"
     sha256: str = ""
     """Of the file's bytes; for page images of the ordered list of (name, sha256). Empty when it could not be read."""
@@ -51,6 +52,8 @@ class Question(Record):
     question: str
     answer: str | None = None
     """Gold answer as the benchmark writes it; None when the dataset has none."""
+    references: list[str] = Field(default_factory=list)
+    """Further acceptable gold answers; the best one counts."""
     answer_format: AnswerFormat | None = None
     evidence_pages: list[int] = Field(default_factory=list)
     """Gold pages by physical index, as given (also those no document has)."""
@@ -244,6 +247,27 @@ class Failure(Record):
     retryable: bool = False
 
 
+class Fitting(Record):
+    """What was left out of a request so that it fits the model's context, in the order of the policy."""
+
+    crops: int = 0
+    """Crops left out."""
+    page_side: int | None = None
+    """Long side in pixels that page images were brought down to; None when they kept theirs."""
+    pages: list[int] = Field(default_factory=list)
+    """Pages left out altogether; they count as not read."""
+    text_chars: int = 0
+    """Characters of page text (of summaries, when reranking) left out."""
+    schema_sections: int = 0
+    """Sections of the schema memory left out."""
+    wanted: int = 0
+    """Estimated size with nothing left out, in tokens."""
+    tokens: int = 0
+    """Estimated size of the request that was sent, in tokens."""
+    limit: int = 0
+    """Tokens there was room for."""
+
+
 class RoundRecord(Record):
     """One round of a question as answers.jsonl keeps it."""
 
@@ -254,17 +278,23 @@ class RoundRecord(Record):
     candidates: list[Candidate] = Field(default_factory=list)
     """Best first."""
     reranked: list[int] = Field(default_factory=list)
+    rerank_note: str = ""
+    """What was odd about the reranker's reply, e.g. pages it named that were no candidates; '' when nothing was."""
     evidence: list[int] = Field(default_factory=list)
     """Pages the reader read in this round."""
     crops: list[PageCrop] = Field(default_factory=list)
     useful: list[int] = Field(default_factory=list)
     irrelevant: list[int] = Field(default_factory=list)
     dropped: list[int] = Field(default_factory=list)
-    """Pages the reader named without having been shown them, and pages it called both."""
+    """Pages the reader named (or cited) without having been shown them, and pages it called both."""
     note: str = ""
     missing: str = ""
     gated: bool = False
     """A not_answerable came before the gate allows it, so the question went on."""
+    fitting: Fitting | None = None
+    """What was left out so that the request fits the model's context; None when nothing was."""
+    rerank_fitting: Fitting | None = None
+    """The same of the reranker's request."""
     usage: Usage = Field(default_factory=Usage)
 
 
@@ -276,8 +306,13 @@ class AnswerRecord(Record):
     question: str
     outcome: Outcome
     answer: str | None = None
+    """In its short form, which scorers and judges compare: a number, a phrase, or a list as JSON."""
+    full_answer: str = ""
+    """The same in full sentences, where the reasoner gives one."""
     confidence: Literal["low"] | None = None
     """"low" marks an extract by the embedded evidence finder, which is not question answering."""
+    confidence_score: float | None = Field(None, ge=0, le=1)
+    """The reasoner's own confidence in its answer, where it gives one."""
     reason: str = ""
     """For not_answerable: pages read of N, queries tried, and why."""
     citations: list[Citation] = Field(default_factory=list)

@@ -1,11 +1,11 @@
 """The full method beside each of its ablations and the baselines, on the offline artifacts that are there.
 
 `python -m flows.ablations` (`make ablations`) answers every question once a configuration, all in one process and
-one Prefect flow, and writes metrics/ablations.csv and .md. A task holds all configurations of one question, since a
-task for each answer would cost more than the embedded reader does. Configurations differ in `loop.ablation` alone, so
-they share documents in memory; each answer is filed under its own key in the journal that the stage `answer` uses, so
-finished answers are used again and an interrupted run goes on. Judging by the benchmark's rule asks nobody: it is
-done at the end, each time.
+one Prefect flow, and writes metrics/ablations.csv, .md and .json (which run they belong to). A task holds all
+configurations of one question, since a task for each answer would cost more than the embedded reader does.
+Configurations differ in `loop.ablation` alone, so they share documents in memory; each answer is filed under its own
+key in the journal that the stage `answer` uses, so finished answers are used again and an interrupted run goes on.
+Judging by the benchmark's rule asks nobody: it is done at the end, each time.
 """
 
 from __future__ import annotations
@@ -18,20 +18,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from docmemo.artifacts import write_atomic
+from docmemo.artifacts import write_atomic, write_json
 from docmemo.config import Ablation, Params
-from docmemo.errors import ArtifactError, ConfigError
+from docmemo.errors import ArtifactError, ConfigError, DocMemoError
+from docmemo.evaluation.ablation_record import (
+    RECORD,
+    ROLES,
+    TABLE,
+    AblationRecord,
+    curves_of,
+    models_digest,
+    parameters_digest,
+)
 from docmemo.evaluation.ablations import CSV_COLUMNS, FULL, Configuration, MadeWith, csv_rows, markdown
 from docmemo.evaluation.aggregate import aggregate, build_cases
 from docmemo.evaluation.judge import judge_by_rule
 from docmemo.evaluation.scorers import Scorer, get_scorer
 from docmemo.evaluation.tables import to_csv
-from docmemo.fingerprint import digest
 from docmemo.models.lock import require_lock
 from docmemo.qa.answering import Answering
 from docmemo.qa.journal import Journal
 from docmemo.types import Question
-from flows.answer import Pending, answering_work, batch_work, run_flow
+from flows.answer import Pending, answering_work, batch_work, check_parts, run_flow
 from stages.answer import Written, open_answering, write_answers
 from stages.common import CORPUS, FOLDERS, StageContext, log, read_questions, stage_main
 from stages.dataset import read_dataset_info
@@ -82,8 +90,12 @@ def check_artifacts() -> None:
 
 def answer_all(
     context: StageContext, questions: Sequence[Question], configured: Mapping[str, Answering]
-) -> dict[str, Written]:
-    """Answer what the journal lacks, then write each configuration's answers and traces."""
+) -> tuple[dict[str, Written], DocMemoError | None]:
+    """Answer what the journal lacks, then write each configuration's answers and traces.
+
+    Returns:
+        What was written, by configuration, and what stopped the run before its end.
+    """
     keys = {name: {q.question_id: a.key(q) for q in questions} for name, a in configured.items()}
     items = {keys[n][q.question_id]: Pending(q, a) for q in questions for n, a in configured.items()}
     journal = Journal(context.settings.journal_dir / "answers.sqlite")
@@ -93,10 +105,11 @@ def answer_all(
     batches: dict[str, list[str]] = {}
     for key in sorted(missing, key=lambda key: (items[key].question.doc_id, items[key].question.question_id)):
         batches.setdefault(items[key].question.question_id, []).append(key)
+    stopped: DocMemoError | None = None
     if batches:
         bar, advance = context.progress("ablations", len(batches))
         with bar:
-            run_flow(
+            stopped = check_parts(configured.values()) or run_flow(
                 "ablations",
                 list(batches),
                 batch_work(batches, answering_work(items, journal), journal),
@@ -105,9 +118,9 @@ def answer_all(
                 say=lambda text: context.console.print(f"ablations: {text}"),
                 label=lambda question_id: question_id,
             )
-    written = {name: write_answers(list(questions), keys[name], journal, OUT / name) for name in configured}
+    written = {n: write_answers(list(questions), keys[n], journal, OUT / n, stopped) for n in configured}
     journal.close()
-    return written
+    return written, stopped
 
 
 def score(written: Written, name: str, questions: Sequence[Question], scorer: Scorer, rounds: int) -> Configuration:
@@ -121,15 +134,28 @@ def score(written: Written, name: str, questions: Sequence[Question], scorer: Sc
 
 def made_with(context: StageContext, scorer: Scorer, code: str, title: str) -> MadeWith:
     """Models and digests that stand under the table."""
-    params = with_ablation(context.params, FULL)
-    models = require_lock(params, ["embedder", "summarizer", "schema", "reranker", "reasoner"])
-    decisive = params.model_dump(mode="json", by_alias=True, exclude={"dataset", "report"})
+    models = require_lock(with_ablation(context.params, FULL), list(ROLES))
     info = read_dataset_info()
+    digests = {"parameters": parameters_digest(context.params), "code": code, f"dataset ({info.format})": info.digest}
     return MadeWith(
         models={**models, "judge": {"provider": "rule", "id": scorer.id}},
-        digests={"parameters": digest(decisive), "code": code, f"dataset ({info.format})": info.digest},
-        evidence_finder=params.answer.reader == "embedded",
+        digests=digests,
+        evidence_finder=context.params.answer.reader == "embedded",
         title=title,
+    )
+
+
+def record(context: StageContext, made: MadeWith, scored: Sequence[Configuration]) -> AblationRecord:
+    """What says which run the table belongs to."""
+    return AblationRecord(
+        dataset=read_dataset_info().digest,
+        parameters=parameters_digest(context.params),
+        models=models_digest(made.models),
+        code=made.digests["code"],
+        evidence_finder=made.evidence_finder,
+        n_questions=scored[0].scores["n_questions"],
+        n_documents=scored[0].scores["n_documents"],
+        curves=curves_of(scored),
     )
 
 
@@ -144,17 +170,18 @@ def run(context: StageContext, names: Sequence[str], target: Path, title: str) -
     questions = read_questions()
     base = open_answering(context)
     configured = {name: replace(base, params=with_ablation(context.params, name)) for name in names}
-    written = answer_all(context, questions, configured)
+    written, stopped = answer_all(context, questions, configured)
     chosen = context.params.judge.scorer
     scorer = get_scorer(read_dataset_info().scorer if chosen == "auto" else chosen)
     rounds = context.params.loop.rounds
     scored = [score(written[name], name, questions, scorer, rounds) for name in names]
     made = made_with(context, scorer, base.code, title)
-    write_atomic(target / "ablations.csv", to_csv(csv_rows(scored), CSV_COLUMNS).encode())
+    write_atomic(target / TABLE, to_csv(csv_rows(scored), CSV_COLUMNS).encode())
+    write_json(target / RECORD, record(context, made, scored))
     write_atomic(target / "ablations.md", markdown(scored, made).encode())
-    log.info("ablations: %s and %s", target / "ablations.md", target / "ablations.csv")
+    log.info("ablations: %s and %s", target / "ablations.md", target / TABLE)
     failed = {f"{q} ({name})": why for name, w in written.items() for q, why in w.retryable.items()}
-    report_failures(failed, context.settings.accept_failures, "ablations", "answers")
+    report_failures(failed, context.settings.accept_failures, "ablations", "answers", stopped)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

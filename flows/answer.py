@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from docmemo.errors import DocMemoError
@@ -17,7 +17,7 @@ from docmemo.qa.journal import Journal
 from docmemo.settings import Settings
 from docmemo.types import Question
 from flows.prefect_env import configure, prompt_exit
-from flows.tasks import Work, failure_of, item_task, run_all
+from flows.tasks import Stop, Work, failure_of, item_task, run_all, stops_run
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,10 @@ def batch_work(batches: Mapping[str, Sequence[str]], work: Work, journal: Journa
         for key in journal.missing(batches[batch]):
             try:
                 await work(key)
-            except Exception as error:  # noqa: BLE001 raised below, after the other keys had their turn
-                errors.append(error)
+            except Exception as error:
+                if stops_run(error):
+                    raise
+                errors.append(error)  # raised below, after the other keys had their turn
         if errors:
             raise next((e for e in errors if isinstance(e, DocMemoError) and e.retryable), errors[0])
 
@@ -81,18 +83,39 @@ def run_flow(
     advance: Callable[[], None] = lambda: None,
     say: Callable[[str], None] = print,
     label: Callable[[str], str] = lambda key: key[:12],
-) -> None:
-    """Do the work of every key as one Prefect flow, one task a key; `label` names a key for people."""
+) -> DocMemoError | None:
+    """Do the work of every key as one Prefect flow, one task a key; `label` names a key for people.
+
+    Returns:
+        What stopped the run before its end; None if every key had its turn.
+    """
     configure(settings)
     from prefect import flow
+
+    stop = Stop()
 
     @flow(name=name, flow_run_name=f"{name} {len(keys)} questions", validate_parameters=False)
     async def run() -> None:
         with prompt_exit(settings, say):
-            item = item_task("question", work, settings, label)
-            await run_all(keys, item, settings.concurrency, lambda _key, _error: advance())
+            item = item_task("question", work, settings, label, stop)
+            await run_all(keys, item, settings.concurrency, lambda _key, _error: advance(), stop)
 
     asyncio.run(run())
+    return stop.reason
+
+
+def check_parts(configured: Iterable[Answering]) -> DocMemoError | None:
+    """Let readers and rerankers check what they need, before Prefect is started; what they cannot do without."""
+
+    async def check() -> None:
+        for answering in configured:
+            await answering.prepare()
+
+    try:
+        asyncio.run(check())
+    except DocMemoError as error:
+        return error
+    return None
 
 
 def answer_questions(
@@ -103,10 +126,17 @@ def answer_questions(
     *,
     advance: Callable[[], None] = lambda: None,
     say: Callable[[str], None] = print,
-) -> None:
-    """Answer the pending questions (by key) into the journal, all with one configuration."""
+) -> DocMemoError | None:
+    """Answer the pending questions (by key) into the journal, all with one configuration.
+
+    Returns:
+        What stopped the run before every question had its turn, e.g. a server that is gone; those that had not are
+        left for the next run, without a trace in the journal.
+    """
+    if (refused := check_parts([answering])) is not None:
+        return refused
     items = {key: Pending(question, answering) for key, question in pending.items()}
-    run_flow(
+    return run_flow(
         "answer",
         list(items),
         answering_work(items, journal),

@@ -22,11 +22,25 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGES = ("ingest", "render", "layout", "embed", "summarize", "schema", "answer", "judge", "report")
-DATASET_FORMATS = ("folder", "mmlongbench", "sample")
+DATASET_FORMATS = ("folder", "locate", "longdocurl", "mmlongbench", "papertab", "sample")  # and what they share
 PACKAGES = ("docmemo", "stages", "flows")
+CLIENT = ("docmemo.models.openai_compatible", "docmemo.models.connection", "docmemo.models.limiter")
+ENCODER = ("docmemo.models.colqwen", "docmemo.models.devices")
+BACKENDS: dict[str, tuple[str, ...]] = {
+    "layout": ("docmemo.documents.mineru", "docmemo.models.mineru_command"),
+    "embed": (*ENCODER, "docmemo.pipeline.page_vectors"),
+    "summarize": ("docmemo.pipeline.summarize_vlm", *CLIENT),
+    "schema": ("docmemo.pipeline.schema_vlm", *CLIENT),
+    "answer": ("docmemo.qa.reasoner", "docmemo.qa.rerank", "docmemo.models.colqwen_queries", *ENCODER, *CLIENT),
+    "judge": ("docmemo.evaluation.llm_judge", *CLIENT),
+}
+"""Stage to the backends that other parameters choose: they are imported beside what this run loads, with what they
+import in their turn, so that the deps of a stage do not depend on the preset."""
 _RUN = """
-import atexit, json, runpy, sys
+import atexit, importlib, json, runpy, sys
 def note():
+    for name in sys.argv[3:]:
+        importlib.import_module(name)
     files = [getattr(m, "__file__", None) for n, m in list(sys.modules.items())
              if n.split(".")[0] in ("docmemo", "stages", "flows")]
     with open(sys.argv[2], "w") as handle:
@@ -82,7 +96,7 @@ def loaded_modules(work: Path) -> dict[str, list[str]]:
     for stage in STAGES:
         note = work / f"{stage}.json"
         done = subprocess.run(
-            [sys.executable, "-c", _RUN, stage, str(note)],
+            [sys.executable, "-c", _RUN, stage, str(note), *BACKENDS.get(stage, ())],
             cwd=work,
             env=environment,
             capture_output=True,

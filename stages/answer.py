@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docmemo.artifacts import write_atomic, write_jsonl
+from docmemo.errors import DocMemoError
 from docmemo.fingerprint import canonical_json
 from docmemo.models.lock import require_lock
 from docmemo.pipeline.runner import Index, read_index
@@ -15,6 +16,7 @@ from docmemo.qa.answering import Answering, failed_record
 from docmemo.qa.corpus import Artifacts, Corpus, DocumentView
 from docmemo.qa.journal import Journal
 from docmemo.qa.trace import Trace, write_trace
+from docmemo.retrieval.encoders import query_encoder
 from docmemo.types import AnswerRecord, Question
 from stages.common import (
     FOLDERS,
@@ -25,7 +27,7 @@ from stages.common import (
     stage_main,
     write_timings,
 )
-from stages.failures import NEVER_ASKED, report_failures
+from stages.failures import not_asked, report_failures
 
 OUT = Path("data/answers")
 
@@ -33,6 +35,9 @@ OUT = Path("data/answers")
 def open_answering(context: StageContext) -> Answering:
     """The configured loop over the offline stages' artifacts."""
     indexes = {name: read_index(folder) for name, folder in FOLDERS.items()}
+
+    models = require_lock(context.params, ["embedder", "reranker", "reasoner"])
+    encoder = query_encoder(context.params, models, context.settings)
 
     def artifact(name: str, doc_id: str) -> Path:
         return FOLDERS[name] / indexes[name].documents[doc_id].file
@@ -45,16 +50,17 @@ def open_answering(context: StageContext) -> Answering:
             summaries=artifact("summarize", doc_id),
             schema=artifact("schema", doc_id),
         )
-        return DocumentView(doc_id, artifacts, context.params.retrieval)
+        return DocumentView(doc_id, artifacts, context.params.retrieval, encoder)
 
     documents = {document.doc_id: document for document in read_documents()}
     return Answering(
         params=context.params,
-        models=require_lock(context.params, ["embedder", "reranker", "reasoner"]),
+        models=models,
         documents=documents,
         failed=failures(indexes),
         content={d: content(indexes, d) for d in documents},
         corpus=Corpus(opener),
+        settings=context.settings,
     )
 
 
@@ -77,12 +83,13 @@ def run(context: StageContext) -> None:
     journal = Journal(context.settings.journal_dir / "answers.sqlite")
     pending = {key: by_key[key] for key in journal.missing(by_key)}
     log.info("answer: %d to answer, %d already answered", len(pending), len(questions) - len(pending))
+    stopped: DocMemoError | None = None
     if pending:
         from flows.answer import answer_questions
 
         bar, advance = context.progress("answer", len(pending))
         with bar:
-            answer_questions(
+            stopped = answer_questions(
                 dict(sorted(pending.items(), key=lambda item: (item[1].doc_id, item[1].question_id))),
                 answering,
                 journal,
@@ -90,11 +97,11 @@ def run(context: StageContext) -> None:
                 advance=advance,
                 say=lambda text: context.console.print(f"answer: {text}"),
             )
-    written = write_answers(questions, keys, journal, OUT)
+    written = write_answers(questions, keys, journal, OUT, stopped)
     write_timings("answer", written.seconds)
     write_atomic(OUT / "code.json", canonical_json({"code": answering.code}).encode())
     journal.close()
-    report_failures(written.retryable, context.settings.accept_failures, "answer", "questions")
+    report_failures(written.retryable, context.settings.accept_failures, "answer", "questions", stopped)
 
 
 @dataclass(frozen=True)
@@ -108,8 +115,22 @@ class Written:
     """question_id to the message of its retryable failure."""
 
 
-def write_answers(questions: list[Question], keys: Mapping[str, str], journal: Journal, out: Path) -> Written:
-    """Write answers.jsonl and traces/ into `out` from the journal."""
+def write_answers(
+    questions: list[Question],
+    keys: Mapping[str, str],
+    journal: Journal,
+    out: Path,
+    stopped: DocMemoError | None = None,
+) -> Written:
+    """Write answers.jsonl and traces/ into `out` from the journal.
+
+    Args:
+        questions: all of them, in the order of the records.
+        keys: question id to key.
+        journal: holds their results and failures.
+        out: folder of the stage.
+        stopped: what stopped the run, the reason of those that were not asked.
+    """
     results = journal.results(keys.values())
     failed = journal.failures(keys.values())
     records: list[AnswerRecord] = []
@@ -123,7 +144,7 @@ def write_answers(questions: list[Question], keys: Mapping[str, str], journal: J
         key = keys[question.question_id]
         result = results.get(key)
         if result is None:
-            attempt = failed.get(key, NEVER_ASKED)
+            attempt = failed.get(key) or not_asked(stopped)
             records.append(failed_record(question, attempt.failure, attempt.usage))
             retryable[question.question_id] = attempt.failure.message
             continue

@@ -108,7 +108,7 @@ def stage_main(name: str, outs: Sequence[Path], run: Callable[[StageContext], No
     die_with_parent()
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    for noisy in ("httpx", "httpcore", "rapidocr", "RapidOCR", "fontTools"):
+    for noisy in ("httpx", "httpcore", "httpx2", "httpcore2", "rapidocr", "RapidOCR", "fontTools"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
     try:
         settings = load_settings()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from docmemo.models.lock import require_lock
 from docmemo.pipeline.embed import EmbedStep
 from stages.common import FOLDERS, StageContext, stage_main
@@ -11,7 +13,14 @@ from stages.offline import run_offline
 def run(context: StageContext) -> None:
     """Compute what the store does not have."""
     models = require_lock(context.params, ["embedder"])
-    run_offline(EmbedStep(context.params.embed, models), context)
+    params = context.params.embed
+    with contextlib.ExitStack() as stack:
+        encoders = None
+        if params.backend == "colqwen":
+            from docmemo.pipeline.page_vectors import PageEncoders
+
+            encoders = stack.enter_context(PageEncoders(params, models["embedder"], context.settings))
+        run_offline(EmbedStep(params, models, encoders), context)
 
 
 if __name__ == "__main__":

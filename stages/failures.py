@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from docmemo.errors import IncompleteRunError
+from docmemo.errors import DocMemoError, IncompleteRunError
 from docmemo.qa.journal import FailedAttempt
 from docmemo.types import Failure
 from docmemo.usage import Usage
@@ -16,12 +16,37 @@ NEVER_ASKED = FailedAttempt(
 """For a question that the flow itself gave up before its work began."""
 
 
-def report_failures(retryable: Mapping[str, str], accepted: bool, stage: str, noun: str) -> None:
+def not_asked(stopped: DocMemoError | None) -> FailedAttempt:
+    """How an item is recorded whose turn never came."""
+    if stopped is None:
+        return NEVER_ASKED
+    failure = Failure(kind="NotAsked", message=f"not asked: {stopped.message}", retryable=True)
+    return FailedAttempt(failure, Usage(), 0)
+
+
+def report_failures(
+    retryable: Mapping[str, str], accepted: bool, stage: str, noun: str, stopped: DocMemoError | None = None
+) -> None:
     """The failure rule: a run with retryable failures is not finished, unless the user accepts them.
 
+    A run that was stopped is never accepted: what was not asked has not failed.
+
+    Args:
+        retryable: item to the message of its failure.
+        accepted: DOCMEMO_ACCEPT_FAILURES.
+        stage: names the stage in the warning of accepted failures.
+        noun: what the items are.
+        stopped: what stopped the run before its end.
+
     Raises:
-        IncompleteRunError: if there are some and they are not accepted.
+        IncompleteRunError: if there are failures that are not accepted, or the run was stopped.
     """
+    if stopped is not None:
+        raise IncompleteRunError(
+            f"The run was stopped: {stopped.message} {len(retryable)} {noun} are left.",
+            remedy=f"{stopped.remedy} Everything finished is kept; `dvc repro` then does just the rest"
+            f"{' (DOCMEMO_ACCEPT_FAILURES does not accept a stopped run)' if accepted else ''}.",
+        )
     if not retryable:
         return
     shown = "; ".join(f"{name}: {message}" for name, message in list(retryable.items())[:3])

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from docmemo.artifacts import read_jsonl, write_jsonl
+from docmemo.errors import DocMemoError
+from docmemo.evaluation.judge import judge_by_rule
+from docmemo.evaluation.judging import Judging
 from docmemo.evaluation.scorers import Scorer, get_scorer
-from docmemo.fingerprint import code_digest, digest
 from docmemo.models.lock import require_lock
 from docmemo.qa.journal import Journal
 from docmemo.types import AnswerRecord, Judgement, Question
@@ -20,30 +22,10 @@ from stages.common import (
     write_timings,
 )
 from stages.dataset import read_dataset_info
-from stages.failures import NEVER_ASKED, report_failures
+from stages.failures import not_asked, report_failures
 
 ANSWERS = Path("data/answers/answers.jsonl")
 OUT = Path("data/judgements")
-WORKING_MODULES = ("docmemo.evaluation.judge", "docmemo.evaluation.scorers")
-
-
-def judgement_key(question: Question, answer: AnswerRecord, scorer: Scorer, judge: Mapping[str, object]) -> str:
-    """What a judgement is filed under: gold, the answer as scored, the scorer and the judge.
-
-    Left out on purpose: rounds and citations, which no judge sees.
-    """
-    return digest(
-        {
-            "question": question.question,
-            "gold": question.answer,
-            "answer_format": question.answer_format,
-            "question_id": question.question_id,
-            "answer": answer.model_dump(mode="json", include={"outcome", "answer", "error"}),
-            "scorer": scorer.id,
-            "judge": dict(judge),
-            "code": code_digest(WORKING_MODULES),
-        }
-    )
 
 
 def run(context: StageContext) -> None:
@@ -51,11 +33,12 @@ def run(context: StageContext) -> None:
     params = context.params.judge
     dataset = read_dataset_info()
     scorer = get_scorer(dataset.scorer if params.scorer == "auto" else params.scorer)
-    judge = require_lock(context.params, ["judge"])
+    lock = require_lock(context.params, ["judge"])
+    judging = Judging(params, lock["judge"], scorer, context.settings)
     questions = read_questions()
     answers = {answer.question_id: answer for answer in read_jsonl(ANSWERS, AnswerRecord)}
     work = {
-        judgement_key(question, answers[question.question_id], scorer, judge): (
+        judging.key(question, answers[question.question_id]): (
             question,
             answers[question.question_id],
         )
@@ -65,21 +48,22 @@ def run(context: StageContext) -> None:
     journal = Journal(context.settings.journal_dir / "judgements.sqlite")
     pending = {key: work[key] for key in journal.missing(work)}
     log.info("judge: %d to judge, %d already judged", len(pending), len(questions) - len(pending))
+    stopped: DocMemoError | None = None
     if pending:
         from flows.judge import judge_answers
 
         bar, advance = context.progress("judge", len(pending))
         with bar:
-            judge_answers(
+            stopped = judge_answers(
                 pending,
-                scorer,
+                judging,
                 journal,
                 context.settings,
                 headline=lambda: headline(context, questions, answers, journal, keys),
                 advance=advance,
                 say=lambda text: context.console.print(f"judge: {text}"),
             )
-    write_judgements(questions, answers, scorer, keys, journal, context.settings.accept_failures)
+    write_judgements(questions, answers, scorer, keys, journal, context.settings.accept_failures, stopped)
 
 
 def headline(
@@ -108,8 +92,15 @@ def write_judgements(
     keys: Mapping[str, str],
     journal: Journal,
     accepted: bool,
+    stopped: DocMemoError | None = None,
 ) -> None:
-    """Write data/judgements from the journal; what could not be judged is unscored, never 0."""
+    """Write data/judgements from the journal; what could not be judged is unscored, never 0.
+
+    An answer whose judge has yet to be heard keeps its rule score.
+
+    Raises:
+        IncompleteRunError: if there are such answers and that is not accepted.
+    """
     results, failed = journal.results(keys.values()), journal.failures(keys.values())
     records, retryable, seconds = [], {}, {}
     for question in questions:
@@ -118,23 +109,16 @@ def write_judgements(
             records.append(Judgement.model_validate_json(results[key].record))
             seconds[name] = round(results[key].seconds, 4)
             continue
-        attempt = failed.get(key, NEVER_ASKED)
+        attempt = failed.get(key) or not_asked(stopped)
         failure = attempt.failure
         retryable[name] = failure.message
-        records.append(
-            Judgement(
-                question_id=name,
-                outcome=answers[name].outcome,
-                scorer=scorer.id,
-                unscored=f"judging failed: {failure.message}",
-                usage=attempt.usage,
-                error=failure,
-            )
-        )
+        judgement = judge_by_rule(question, answers[name], scorer)
+        pending = {"unscored": f"judging failed: {failure.message}", "usage": attempt.usage, "error": failure}
+        records.append(judgement.model_copy(update=pending))
     journal.close()
     write_jsonl(OUT / "judgements.jsonl", records)
     write_timings("judge", seconds)
-    report_failures(retryable, accepted, "judge", "answers")
+    report_failures(retryable, accepted, "judge", "answers", stopped)
 
 
 if __name__ == "__main__":

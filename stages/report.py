@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from docmemo.artifacts import read_jsonl, read_pages, write_atomic
+from docmemo.evaluation.ablation_record import models_digest, parameters_digest, read_ablations
 from docmemo.evaluation.aggregate import Spend, aggregate, build_cases
-from docmemo.evaluation.report import write_report
+from docmemo.evaluation.history import read_history
+from docmemo.evaluation.report import Beside, write_report
 from docmemo.evaluation.tables import (
     CURVE_COLUMNS,
     ROUND_COLUMNS,
@@ -27,6 +29,7 @@ from docmemo.evaluation.terminal import print_headline
 from docmemo.fingerprint import digest
 from docmemo.models.lock import load_lock
 from docmemo.pipeline.runner import read_index
+from docmemo.prompts import digests_for
 from docmemo.types import AnswerRecord, Document, Judgement
 from docmemo.usage import Usage
 from stages.common import (
@@ -42,6 +45,7 @@ from stages.dataset import read_dataset_info
 METRICS = Path("metrics")
 SCORES = METRICS / "scores.json"
 REPORT = METRICS / "report.html"
+HISTORY = METRICS / "history.csv"
 
 
 def documents_after_all_stages() -> list[Document]:
@@ -66,12 +70,13 @@ def scanned_documents() -> dict[str, bool]:
 def spend(answers: Sequence[AnswerRecord]) -> Spend:
     """Offline spend and the seconds of both sides; None where this checkout has not run the stage."""
     offline = [read_timings(stage) for stage in FOLDERS]
-    online = read_timings("answer")
+    online, judging = read_timings("answer"), read_timings("judge")
     known = all(answer.question_id in online for answer in answers if answer.outcome != "failed")
     return Spend(
-        offline=Usage(),
+        offline=sum((read_index(folder).usage for folder in FOLDERS.values()), Usage()),
         seconds_offline=round(sum(sum(t.values()) for t in offline), 1) if all(offline) else None,
         seconds_online=round(sum(online.values()), 1) if online and known else None,
+        seconds_judge=round(sum(judging.values()), 1) if judging else None,
     )
 
 
@@ -88,6 +93,16 @@ def code_of_run() -> str:
     made_by = {name: read_index(folder).code for name, folder in FOLDERS.items()}
     made_by["answer"] = json.loads(Path("data/answers/code.json").read_bytes())["code"]
     return digest(made_by)
+
+
+def judge_identity(backend: str, judgements: Sequence[Judgement]) -> dict[str, str]:
+    """Rule, and of a language model its name and its prompt's digest as they stand beside the verdicts."""
+    identity = {"backend": backend, "scorer": judgements[0].scorer if judgements else ""}
+    verdicts = [judgement.verdict for judgement in judgements if judgement.verdict]
+    if verdicts:
+        identity["model"] = ", ".join(sorted({verdict.judge for verdict in verdicts}))
+        identity["prompt"] = ", ".join(sorted({verdict.prompt for verdict in verdicts}))
+    return identity
 
 
 def committed_scores() -> dict[str, Any] | None:
@@ -127,10 +142,10 @@ def run(context: StageContext) -> None:
     made_with = provenance(
         params=params.model_dump(mode="json", by_alias=True, exclude={"report"}),
         models=load_lock(),
-        prompts={},
+        prompts=digests_for(params),
         code=code_of_run(),
         dataset={"format": info.format, "digest": info.digest, "n_questions": info.n_questions},
-        judge={"backend": params.judge.backend, "scorer": judgements[0].scorer if judgements else ""},
+        judge=judge_identity(params.judge.backend, judgements),
     )
     rounds = params.loop.rounds
     write_text(SCORES, json.dumps(scores, indent=1, sort_keys=True))
@@ -147,8 +162,16 @@ def run(context: StageContext) -> None:
         judgements=judgements,
         documents=documents,
         pages_dir=FOLDERS["render"],
+        layout_dir=FOLDERS["layout"],
         params=params.report,
         provenance=made_with,
+        beside=Beside(
+            ablations=read_ablations(METRICS),
+            parameters=parameters_digest(params),
+            models=models_digest(load_lock()),
+            history=read_history(HISTORY),
+        ),
+        scanned=scanned,
         cache=context.settings.store_dir / "thumbnails",
     )
     print_headline(scores, context.console, evidence_finder=params.answer.reader == "embedded")

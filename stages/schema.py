@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from docmemo.models.lock import require_lock
-from docmemo.pipeline.schema import SchemaStep
+from docmemo.pipeline.backends import schema_step
 from stages.common import FOLDERS, StageContext, stage_main
 from stages.offline import run_offline
 
@@ -11,7 +11,7 @@ from stages.offline import run_offline
 def run(context: StageContext) -> None:
     """Compute what the store does not have."""
     models = require_lock(context.params, ["schema"])
-    run_offline(SchemaStep(context.params.schema_, models), context)
+    run_offline(schema_step(context.params, models, context.settings), context)
 
 
 if __name__ == "__main__":

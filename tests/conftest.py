@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.prefect_server import prefect_url as prefect_url
+from tests.servers.fixtures import _one_server as _one_server
+from tests.servers.fixtures import scripted_server as scripted_server
+from tests.servers.fixtures import server as server
+
 ROOT = Path(__file__).resolve().parent.parent
 DATASETS = ROOT.parent / "shared" / "datasets"
 

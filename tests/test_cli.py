@@ -73,7 +73,7 @@ def test_an_error_is_a_message_with_its_remedy_and_no_traceback(project: Path) -
     result = runner.invoke(app, ["preset", "use", "nope"])
     assert result.exit_code == ConfigError.exit_code
     assert result.stdout == ""
-    assert result.stderr == "error: There is no preset 'nope'.\nKnown presets: embedded, paper.\n"
+    assert result.stderr == "error: There is no preset 'nope'.\nKnown presets: api, embedded, gpu, laptop, paper.\n"
     debug = runner.invoke(app, ["--debug", "preset", "use", "nope"])
     assert debug.exit_code == ConfigError.exit_code
     assert "Traceback" in debug.stderr

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from docmemo.config import Params
     from docmemo.qa.adhoc import AdhocAnswer
+    from docmemo.types import RoundRecord
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -28,15 +29,32 @@ def ask(
     params_file: Annotated[
         Path | None, typer.Option("--params", help="Parameters; default: the project's params.yaml, if there is one.")
     ] = None,
+    base_url: Annotated[
+        str, typer.Option(metavar="URL", help="Let a model answer: address of its OpenAI-compatible server.")
+    ] = "",
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model there; default: the server's only one.")] = "",
+    api_key_env: Annotated[
+        str, typer.Option(metavar="NAME", help="Environment variable with the server's key.")
+    ] = "",
+    no_images: Annotated[
+        bool, typer.Option("--no-images", help="The model takes no images: show it the text of pages only.")
+    ] = False,
+    context: Annotated[
+        int | None, typer.Option(min=1024, help="Tokens the model takes; default: what its server says.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, max=10, help="Most rounds of search.")] = None,
 ) -> None:
-    """Find the pages that hold the evidence for a question, with snippets to check, in any PDF."""
+    """Find the pages that hold the evidence for a question, with snippets to check, in any PDF.
+
+    With --base-url or --model a language model reads the pages and answers, with citations.
+    """
     import asyncio
     import logging
     from contextlib import ExitStack
 
     from rich.console import Console
 
-    from docmemo.errors import ConfigError
+    from docmemo.errors import ConfigError, ContextLengthError, ImageInputError
     from docmemo.settings import load_settings
 
     if len(items) < 2 or not items[-1].strip():
@@ -52,17 +70,44 @@ def ask(
         )
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     messages = Console(stderr=True, highlight=False, emoji=False)
-    params = _params(params_file)
+    params, settings = _params(params_file), load_settings()
+    if rounds is not None:
+        params = params.model_copy(update={"loop": params.loop.model_copy(update={"rounds": rounds})})
+    if base_url or model:
+        from docmemo.commands._ask_model import with_model
+
+        params, settings = with_model(params, settings, base_url, model, api_key_env, not no_images, context)
+        chosen = params.answer.reader_model
+        messages.print(
+            f"asking {chosen.id} ({chosen.context} tokens{'' if chosen.images else ', text only'})", markup=False
+        )
+    elif api_key_env or no_images or context is not None:
+        raise ConfigError(
+            "--api-key-env, --no-images and --context say how a model is asked, and no model is named.",
+            remedy="Add --base-url URL.",
+        )
 
     from docmemo.qa.adhoc import ask as run
+
+    def say(text: str) -> None:
+        messages.print(text, markup=False)
+
+    def on_round(record: RoundRecord) -> None:
+        read = ", ".join(map(str, record.evidence))
+        status.update(f"round {record.round}: read pages {read} ...")
 
     files = [Path(name) for name in dict.fromkeys(names)]
     with ExitStack() as stack:
         status = stack.enter_context(messages.status(f"reading {len(files)} file{'s' if len(files) > 1 else ''} ..."))
-        settings = load_settings()
-        answer = asyncio.run(
-            run(files, question, params, settings, lambda text: messages.print(text, markup=False), stack)
+        work = run(
+            files, question, params, settings, lambda text: messages.print(text, markup=False), stack, on_round
         )
+        try:
+            answer = asyncio.run(work)
+        except ImageInputError as error:
+            raise ImageInputError(error.message, remedy=f"{error.remedy} Here: --no-images.") from error
+        except ContextLengthError as error:
+            raise ContextLengthError(error.message, remedy=f"{error.remedy} Here: --context TOKENS.") from error
         status.stop()
         if as_json:
             import json
@@ -115,7 +160,9 @@ def as_dict(answer: AdhocAnswer) -> dict[str, Any]:
         "question": record.question,
         "outcome": record.outcome,
         "answer": record.answer,
+        "full_answer": record.full_answer,
         "confidence": record.confidence,
+        "confidence_score": record.confidence_score,
         "reason": record.reason,
         "pages": [dict(zip(("file", "page"), answer.locate(page), strict=True)) for page in cited],
         "citations": citations,
@@ -154,6 +201,7 @@ def show(answer: AdhocAnswer, console: Console, most: int) -> None:
     if record.outcome == "not_answerable":
         console.print("[bold]Nothing found.[/] ", end="")
         console.print(record.reason, markup=False)
+        _show_spend(answer, console)
         return
     several = answer.several
     for rank, (page, texts) in enumerate(list(quotes.items())[:most], 1):
@@ -169,5 +217,20 @@ def show(answer: AdhocAnswer, console: Console, most: int) -> None:
     console.print()
     label = "Low-confidence extract" if record.confidence == "low" else "Answer"
     console.print(f"[bold]{label}:[/] {escape(clean(record.answer or ''))}")
+    if record.full_answer and record.full_answer != record.answer:
+        console.print(Padding(clean(record.full_answer), (0, 0, 0, 3)), markup=False)
+    if record.confidence_score is not None:
+        console.print(f"[dim]The model's own confidence: {record.confidence_score:.0%}. Check the pages above.[/]")
     if record.confidence == "low":
         console.print("[dim]The embedded stack finds evidence; it does not read it. Check the pages above.[/]")
+    _show_spend(answer, console)
+
+
+def _show_spend(answer: AdhocAnswer, console: Console) -> None:
+    """What the answer cost, where a model was asked."""
+    from docmemo.evaluation.trace_view import spend_words
+
+    record = answer.record
+    if record.usage.calls:
+        rounds = f"{len(record.rounds)} round{'' if len(record.rounds) == 1 else 's'}"
+        console.print(f"[dim]{rounds}; {spend_words(record.usage)}[/]")

@@ -21,6 +21,9 @@ READERS: dict[str, str] = {
     "sample": "docmemo.datasets.sample",
     "folder": "docmemo.datasets.folder",
     "mmlongbench": "docmemo.datasets.mmlongbench",
+    "longdocurl": "docmemo.datasets.longdocurl",
+    "papertab": "docmemo.datasets.papertab",
+    "papertext": "docmemo.datasets.papertab",
 }
 """Format name to the module that reads it."""
 
@@ -34,6 +37,9 @@ SOME_SOURCES = "unanswerable with evidence sources"
 FORMAT_CLASH = "answer format contradicts answerability"
 DUPLICATE = "duplicate question"
 WINDOW_PAST_END = "page window past the end"
+OUTSIDE_WINDOW = "evidence page outside the page window"
+WIDER_WINDOW = "page window wider than the pages the question is about"
+OTHER_SOURCE = "evidence source of no known kind"
 
 EXPLANATIONS: dict[str, str] = {
     PAGE_ZERO: "Evidence names page 0, but pages count from 1; kept as given, no page can match it.",
@@ -46,6 +52,9 @@ EXPLANATIONS: dict[str, str] = {
     FORMAT_CLASH: "The answer format is None though there is an answer, or the reverse; kept as given.",
     DUPLICATE: "The same question is asked of the same document before; kept, told apart by its id's ending.",
     WINDOW_PAST_END: "The page window reaches past the last page; only existing pages are in scope.",
+    OUTSIDE_WINDOW: "Evidence names a page out of scope; kept as given, such a page is never found.",
+    WIDER_WINDOW: "The benchmark shows more pages than it names as the question's own; those it shows are in scope.",
+    OTHER_SOURCE: "An evidence source that is neither text, layout, table, chart nor figure; it is in no slice.",
 }
 """Quirk name (as in `Question.quirks`) to what it means and what is done about it."""
 
@@ -71,6 +80,8 @@ class Dataset:
     questions: Sequence[Question]
     notes: Mapping[str, Quirk] = field(default_factory=dict)
     """Oddities of the folder itself, e.g. files ignored; those of questions are in `Question.quirks`."""
+    questions_file: str = ""
+    """Where the questions were read from, relative to the root; '' when there is no such file."""
 
 
 def count_quirks(dataset: Dataset) -> dict[str, Quirk]:
@@ -88,6 +99,9 @@ def gold_quirks(question: Question) -> list[str]:
         found.append(PAGE_ZERO)
     if len(set(pages)) != len(pages):
         found.append(REPEATED_PAGE)
+    if question.page_window is not None:
+        first, last = question.page_window
+        found += [OUTSIDE_WINDOW] * any(not first <= page <= last for page in pages)
     if question.answerable is True:
         found += [NO_PAGES] * (not pages) + [NO_SOURCES] * (not question.evidence_sources)
     if question.answerable is False:
@@ -127,10 +141,10 @@ def question_ids(rows: Sequence[tuple[str, str, str]]) -> list[str]:
 
     An id is the document's stem, shortened, with "-" and 8 hex digits of the sha256 of the question's text.
     Where the shortened stem does not give the document away, the digest is over document and question.
-    Exact repetitions get "-2", "-3", ... in the order of their third item.
+    Exact repetitions get "-2", "-3", ... in the order of their third item, then as given.
 
     Args:
-        rows: (doc_id, question, tie-breaker such as the row as canonical JSON).
+        rows: (doc_id, question, tie-breaker; nothing gold, or a corrected answer would change an id).
     """
     groups: dict[str, list[int]] = {}
     for index, (doc_id, text, _) in enumerate(rows):

@@ -51,6 +51,9 @@ class Problems:
         """Note a problem at a line (or row); 0 means the file as a whole."""
         self._found.append((number, message))
 
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
     def raise_if_any(self) -> None:
         """Report what was noted.
 
@@ -154,6 +157,17 @@ def as_answer(value: Any) -> str | None:
         raise ValueError(f"answer must be text, a number or a list, not {value!r}")
     text = value if isinstance(value, str) else str(value)
     return as_text(text, "answer") if text.strip() else None
+
+
+def as_references(value: Any) -> list[str]:
+    """Further acceptable gold answers: a list, text holding one, or text with `|` between them.
+
+    Commas and semicolons do not separate, since answers contain them. Blank items and repetitions are left out.
+    """
+    if isinstance(value, str) and not value.strip().startswith("["):
+        value = [item.strip() for item in value.split("|")]
+    answers = [as_answer(item) for item in as_list(value, "references")]
+    return list(dict.fromkeys(answer for answer in answers if answer is not None))
 
 
 def as_answer_format(value: Any) -> AnswerFormat | None:

@@ -13,7 +13,7 @@ from typing import Any
 from docmemo.config import DatasetParams
 from docmemo.datasets.base import Dataset, Quirk
 from docmemo.datasets.fields import Problems
-from docmemo.datasets.questions import build_questions, read_rows, unknown_columns
+from docmemo.datasets.questions import build_questions, missing_columns, read_rows, unknown_columns
 from docmemo.errors import DatasetError
 from docmemo.types import Document, Question
 
@@ -190,6 +190,11 @@ def read_questions(path: Path, documents: Sequence[Document]) -> tuple[list[Ques
     """
     problems = Problems(path)
     rows = list(read_rows(path, problems))
+    found = list(dict.fromkeys(column for _, row in rows for column in row))
+    several = ("doc_id",) if len(documents) > 1 else ()
+    if rows and (missing := missing_columns(found, ("question", *several))):
+        problems.add(0, missing)
+        problems.raise_if_any()
     columns = unknown_columns(rows, problems)
     questions = build_questions(rows, document_resolver(documents), problems, strip=True)
     problems.raise_if_any()
@@ -219,4 +224,5 @@ def read(root: Path, params: DatasetParams) -> Dataset:
     if path is not None:
         questions, column_notes = read_questions(path, documents)
         notes = {**notes, **column_notes}
-    return Dataset("folder", "mmlongbench", documents, questions, notes)
+    name = "" if path is None else os.path.relpath(path, root).replace(os.sep, "/")
+    return Dataset("folder", "mmlongbench", documents, questions, notes, name)

@@ -21,7 +21,7 @@ from docmemo.types import Document
 DEFAULT_QUESTIONS = "samples.json"
 FOLDER = "documents"
 _REQUIRED = ("doc_id", "question", "answer", "evidence_pages", "evidence_sources", "answer_format")
-_KNOWN = (*_REQUIRED, "doc_type", "question_id")
+COLUMNS = (*_REQUIRED, "doc_type", "question_id")
 
 
 def _read_rows(problems: Problems) -> list[Row]:
@@ -43,7 +43,7 @@ def _read_rows(problems: Problems) -> list[Row]:
         if missing:
             problems.add(number, f"missing: {', '.join(missing)}.")
             continue
-        rows.append((number, {name: value[name] for name in _KNOWN if name in value}))
+        rows.append((number, {name: value[name] for name in COLUMNS if name in value}))
     return rows
 
 
@@ -97,7 +97,8 @@ def read(root: Path, params: DatasetParams) -> Dataset:
         DatasetError: if the file of questions is missing or holds what the benchmark's files do not. A
             missing PDF is no error: partial downloads are common, and such a document is recorded as failed.
     """
-    problems = Problems(root / (params.questions or DEFAULT_QUESTIONS), unit="row")
+    name = params.questions or DEFAULT_QUESTIONS
+    problems = Problems(root / name, unit="row")
     rows = _read_rows(problems)
     questions = build_questions(rows, _resolve, problems)
     problems.raise_if_any()
@@ -105,4 +106,4 @@ def read(root: Path, params: DatasetParams) -> Dataset:
     for question in questions:
         doc_types[question.doc_id] = doc_types.get(question.doc_id) or question.doc_type
     documents, notes = _documents(root, doc_types, only_asked=params.questions is not None)
-    return Dataset("mmlongbench", "mmlongbench", documents, questions, notes)
+    return Dataset("mmlongbench", "mmlongbench", documents, questions, notes, name)

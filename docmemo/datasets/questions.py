@@ -6,7 +6,7 @@ import csv
 import difflib
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ COLUMNS = (
     "doc_id",
     "question_id",
     "answer",
+    "references",
     "answer_format",
     "evidence_pages",
     "evidence_sources",
@@ -44,17 +45,27 @@ def read_rows(path: Path, problems: Problems) -> Iterator[Row]:
     if ending == ".jsonl":
         return fields.read_json_lines(path, problems)
     if ending == ".csv":
-        return _read_csv(path, problems)
+        return read_csv(path, problems)
     raise DatasetError(
         f"The questions file {path} is neither .jsonl nor .csv.",
         remedy="Name a .jsonl or .csv file in dataset.questions.",
     )
 
 
-def _read_csv(path: Path, problems: Problems) -> Iterator[Row]:
+def read_csv(path: Path, problems: Problems, needed: Sequence[str] = ("question",)) -> Iterator[Row]:
+    """Rows of a CSV file with a header, by column; blank cells are left out.
+
+    Args:
+        path: UTF-8; the cells are separated by what the header has most of: comma, semicolon, tab or `|`.
+        problems: collects what is wrong with it.
+        needed: columns it must have; if one is missing, that is the only problem reported.
+
+    Raises:
+        DatasetError: if the file cannot be read.
+    """
     text = fields.read_text(path)
     header_line = text.lstrip("\r\n").split("\n", 1)[0]
-    delimiter = max(",;\t", key=header_line.count)  # spreadsheets of many countries write semicolons
+    delimiter = max(",;\t|", key=header_line.count)  # spreadsheets of many countries write semicolons
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] | None = None
     line = 1
@@ -69,6 +80,9 @@ def _read_csv(path: Path, problems: Problems) -> Iterator[Row]:
                 if repeated:
                     problems.add(start, f"columns named twice: {', '.join(repeated)}.")
                     return
+                if missing := missing_columns(header, needed):
+                    problems.add(start, missing)
+                    return
             elif len(cells) > len(header):
                 problems.add(start, f"{len(cells)} cells under {len(header)} columns (a comma not in quotes?).")
             else:
@@ -76,6 +90,22 @@ def _read_csv(path: Path, problems: Problems) -> Iterator[Row]:
                 yield start, {name: cell for name, cell in values.items() if name and cell.strip()}
     except csv.Error as error:
         problems.add(line, f"not CSV: {error}.")
+
+
+def missing_columns(header: Iterable[str], needed: Sequence[str]) -> str:
+    """What to say of columns that lack a needed one: which, what was found and what is known; '' if none lacks."""
+    found = list(header)
+    missing = [name for name in needed if name not in found]
+    if not missing:
+        return ""
+    listed = ", ".join(repr(name) for name in found if name) or "none"
+    own = set(needed) <= set(COLUMNS)
+    more = f" (known: {', '.join(COLUMNS)})" if own else ""
+    lowered = {name.lower(): name for name in found}
+    near = difflib.get_close_matches(missing[0], list(lowered), n=1, cutoff=0.7)
+    hint = f" Rename {lowered[near[0]]!r} to {missing[0]!r}?" if near else ""
+    names = ", ".join(repr(name) for name in missing)
+    return f"no column {names}. Columns found: {listed}. Columns needed: {', '.join(needed)}{more}.{hint}"
 
 
 def unknown_columns(rows: Iterable[Row], problems: Problems, known: Iterable[str] = COLUMNS) -> set[str]:
@@ -95,6 +125,17 @@ def unknown_columns(rows: Iterable[Row], problems: Problems, known: Iterable[str
     return harmless
 
 
+def unrepeated_ids(rows: list[Row]) -> list[Row]:
+    """The rows with a question_id that an earlier row has taken out of them, so that they get one of their own."""
+    seen: set[str] = set()
+    unrepeated: list[Row] = []
+    for number, row in rows:
+        name = str(row.get("question_id") or "")
+        unrepeated.append((number, {**row, "question_id": None} if name in seen else row))
+        seen.add(name)
+    return unrepeated
+
+
 def _parse_row(row: Mapping[str, Any], doc_id: str, complain: Callable[[str], None]) -> dict[str, Any]:
     """The fields of a Question but its id; what cannot be read goes to `complain` and stays out."""
     values: dict[str, Any] = {"doc_id": doc_id}
@@ -107,6 +148,7 @@ def _parse_row(row: Mapping[str, Any], doc_id: str, complain: Callable[[str], No
 
     take("question", lambda v: fields.as_text(v, "question"))
     take("answer", fields.as_answer)
+    take("references", fields.as_references)
     take("answer_format", fields.as_answer_format)
     take("evidence_pages", fields.as_pages)
     take("evidence_sources", fields.as_sources)
@@ -119,7 +161,10 @@ def _parse_row(row: Mapping[str, Any], doc_id: str, complain: Callable[[str], No
     )
     if not values.get("question", "?").strip():
         complain("the question is empty.")
-    answer = values.get("answer")
+    answer, references = values.get("answer"), values.get("references", [])
+    if answer is None and references:
+        answer = values["answer"] = references[0]
+    values["references"] = [reference for reference in references if reference != answer]
     if answer is not None and values.get("answerable") is None:
         values["answerable"] = not fields.is_not_answerable(answer)
     return values
@@ -154,7 +199,8 @@ def build_questions(
         given_id = "" if given is None else str(given).strip()
         if given_id and not given_id.isprintable():
             complain("question_id holds characters that cannot be printed.")
-        parsed.append((number, given_id, values, json.dumps(row, sort_keys=True)))
+        scope = {name: values.get(name) for name in ("page_window", "access_labels")}
+        parsed.append((number, given_id, values, json.dumps(scope, sort_keys=True)))
 
     generated = question_ids(
         [(v["doc_id"], v.get("question", ""), tie) for _, _, v, tie in parsed if "question" in v]

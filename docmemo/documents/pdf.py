@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, cast
@@ -97,10 +98,21 @@ def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
     return [(0, int(p), "") if p.isascii() and p.isdigit() else (1, 0, p) for p in parts], name
 
 
-def image_files(folder: Path) -> list[Path]:
-    """The page images of a folder in natural order; hidden and other files do not count."""
+def _folder_and_pattern(path: Path) -> tuple[Path, str]:
+    """A folder of page images and which of its files are meant: `scans/17_*` are some of those in `scans`."""
+    return (path.parent, path.name) if "*" in path.name and not path.is_dir() else (path, "*")
+
+
+def image_files(path: Path) -> list[Path]:
+    """The page images of a folder in natural order; hidden and other files do not count.
+
+    Args:
+        path: the folder, or the folder and a pattern (`*`, `?`, `[0-9]`) where several documents share it.
+    """
+    folder, pattern = _folder_and_pattern(path)
     try:
         found = [p for p in folder.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES and p.is_file()]
+        found = [p for p in found if fnmatchcase(p.name, pattern)]
     except OSError as error:
         raise UnreadableDocumentError(f"The folder {folder.name!r} cannot be read: {error.strerror}.") from error
     return sorted((p for p in found if not p.name.startswith(".")), key=lambda p: natural_key(p.name))
@@ -297,7 +309,7 @@ def cached_source(path: Path, kind: Kind) -> Source:
     """The document, kept open by this process until it asks for another one."""
     global _cached
     try:
-        stat = path.stat()
+        stat = (_folder_and_pattern(path)[0] if kind == "images" else path).stat()
     except OSError as error:
         raise UnreadableDocumentError(f"The file cannot be read: {error.strerror or error}.") from error
     key = (str(path), kind, stat.st_mtime_ns, stat.st_size)

@@ -24,14 +24,14 @@ WHOLE_PAGE: Box = (0.0, 0.0, 1.0, 1.0)
 _REACH = 0.15
 """A caption further from its table or figure than this share of the page is not its caption."""
 
-_MAX_CAPTION = 600
+MAX_CAPTION = 600
 _BARE = 16
 """A caption shorter than this is a bare label ("TABLE III") whose title stands below."""
 
 _TITLE_REACH = 0.08
 """A heading higher above a table or figure is not its title."""
 
-_MAX_HEADING = 200
+MAX_HEADING = 200
 _MAX_LEVEL = 6
 _SCAN_HEADINGS = 2
 """Large lines of a scanned page that count as headings: on a slide more would be its body."""
@@ -62,7 +62,8 @@ def crop_member(page: int, kind: str, number: int) -> str:
 # --- captions -------------------------------------------------------------------------------------------------
 
 
-def _lines_in(lines: Sequence[Line], box: Box) -> list[Line]:
+def lines_in(lines: Sequence[Line], box: Box) -> list[Line]:
+    """The lines whose centre lies in a box."""
     return [li for li in lines if inside(li, box)]
 
 
@@ -93,7 +94,7 @@ def find_captions(
                 taken.update(more)
                 chosen += [lines[i] for i in more]
                 box = union([box, *(lines[i].bbox for i in more)])
-            text = _joined(chosen, _MAX_CAPTION)
+            text = _joined(chosen, MAX_CAPTION)
             captions.append(Region(page=page, kind="caption", bbox=box, text=text))
     for i, line in enumerate(lines):
         if i in taken or caption_of(line.text) is None or (i and not _starts_block(lines[i - 1], line)):
@@ -108,7 +109,7 @@ def find_captions(
                 page=page,
                 kind="caption",
                 bbox=union(li.bbox for li in chosen),
-                text=_joined(chosen, _MAX_CAPTION),
+                text=_joined(chosen, MAX_CAPTION),
             )
         )
     return captions
@@ -227,8 +228,8 @@ def tables_from_lines(lines: Sequence[Line]) -> list[Box]:
     return found
 
 
-def _scan(page: Any, data: Page) -> list[Found]:
-    """The whole page as a figure, tables by alignment, large lines as headings."""
+def scan_regions(page: Any, data: Page) -> list[Found]:
+    """Of a page without text layer: the whole page as a figure, tables by alignment, large lines as headings."""
     number = data.page
     found = [Found(Region(page=number, kind="table", bbox=b)) for b in tables_from_lines(data.lines)]
     found += [Found(c) for c in find_captions(number, (), data.lines, ())]
@@ -254,8 +255,8 @@ def _headings(number: int, model: Sequence[tuple[str, Box]], lines: Sequence[Lin
     for kind, box in model:
         if kind not in ("title", "section-header"):
             continue
-        members = _lines_in(lines, box)
-        text = _joined(members, _MAX_HEADING)
+        members = lines_in(lines, box)
+        text = _joined(members, MAX_HEADING)
         if sum(c.isalpha() for c in text) >= 2 and caption_of(text) is None:
             size = max(li.size for li in members) + (0.2 if all(li.bold for li in members) else 0.0)
             yield Found(
@@ -267,7 +268,7 @@ def page_regions(source: Source, data: Page, params: LayoutParams) -> list[Found
     """Regions of one page, top to bottom; crops are named but not rendered, section headings have no level yet."""
     page = source.page(data.page)
     if data.text_source != "text_layer" or not source.is_pdf:
-        found = _scan(page, data)
+        found = scan_regions(page, data)
     else:
         model = model_boxes(page, data.lines)
         tables = merge_boxes([box for kind, box in model if kind == "table"])
@@ -276,8 +277,18 @@ def page_regions(source: Source, data: Page, params: LayoutParams) -> list[Found
         found += [Found(Region(page=data.page, kind="figure", bbox=b)) for b in figures]
         found += [Found(c) for c in find_captions(data.page, model, data.lines, tables)]
         found += _headings(data.page, model, data.lines)
+    return complete(found)
+
+
+def complete(found: list[Found]) -> list[Found]:
+    """A page's regions from top to bottom: captions and titles given to tables and figures, crops named.
+
+    A table or figure that has its caption already keeps it.
+    """
     pictured = [f.region for f in found if f.region.kind in ("table", "figure") and f.region.bbox != WHOLE_PAGE]
-    assign_captions(pictured, [f.region for f in found if f.region.kind == "caption"])
+    given = {region.text for region in pictured if region.text}
+    captions = [f.region for f in found if f.region.kind == "caption" and f.region.text not in given]
+    assign_captions([region for region in pictured if not region.text], captions)
     add_titles(pictured, [f.region for f in found if f.region.kind == "heading"])
     found.sort(key=lambda f: (f.region.bbox[1], f.region.bbox[0], f.region.kind))
     counts: dict[str, int] = {}
@@ -285,7 +296,7 @@ def page_regions(source: Source, data: Page, params: LayoutParams) -> list[Found
         kind = item.region.kind
         if kind in ("table", "figure"):
             counts[kind] = counts.get(kind, 0) + 1
-            item.region.crop = crop_member(data.page, kind, counts[kind])
+            item.region.crop = crop_member(item.region.page, kind, counts[kind])
     return found
 
 
@@ -323,8 +334,12 @@ def _numbered_level(text: str) -> int:
 
 @lru_cache(maxsize=1)
 def _archive(path: str, _mtime_ns: int) -> dict[int, Page]:
-    """Page records of an archive; the time is there to notice another file of the same name."""
     return {page.page: page for page in read_pages(Path(path)).pages}
+
+
+def page_records(archive: Path) -> dict[int, Page]:
+    """Page records of an archive by page; read once by a process, again when the file was replaced."""
+    return _archive(str(archive), archive.stat().st_mtime_ns)
 
 
 def analyze_pages(
@@ -346,7 +361,7 @@ def analyze_pages(
         Exception: whatever MuPDF or the model raises for a page; the pool makes it the page's failure.
     """
     source = cached_source(Path(path), kind)
-    records = _archive(archive, Path(archive).stat().st_mtime_ns)
+    records = page_records(Path(archive))
     results = {}
     for number in pages:
         found = page_regions(source, records[number], params)

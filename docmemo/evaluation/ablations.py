@@ -12,6 +12,7 @@ from typing import Any
 
 from docmemo.evaluation.aggregate import Case, all_hit_until, multi_page, recall_until
 from docmemo.evaluation.definitions import DEFINITIONS
+from docmemo.evaluation.efficiency import RATIOS, efficiency
 from docmemo.evaluation.intervals import Interval, difference_interval
 from docmemo.evaluation.terminal import EXTRACTS
 
@@ -49,12 +50,15 @@ SLICES: dict[str, tuple[str, ...]] = {
 """Column to its slice in metrics/scores.json; the last column, overall, is all questions."""
 
 METRICS = ("recall", "all_hit", "accuracy")
+BASELINES = ("static", "requery")
+"""What efficiency is measured against."""
 PAIRED = ("difference", "low", "high")
 CSV_COLUMNS = (
     *("configuration", "metric", *SLICES, "overall"),
     *PAIRED,
     *(f"multi_{name}" for name in PAIRED),
     *("f1", "rounds", "page_reads", "distinct_pages", "calls", "changed", "n_failed", "n_unscored"),
+    *(f"{ratio}_to_{baseline}" for baseline in BASELINES for ratio in RATIOS),
 )
 
 
@@ -160,11 +164,11 @@ def csv_rows(configurations: Sequence[Configuration]) -> list[Row]:
         {"configuration": "questions", "metric": metric} | {c: first.count(metric, c) for c in columns}
         for metric in METRICS
     ]
-    full = next((c for c in configurations if c.name == FULL), None)
-    return counts + [_row(c, metric, full) for c in configurations for metric in METRICS]
+    known = {c.name: c for c in configurations}
+    return counts + [_row(c, metric, known) for c in configurations for metric in METRICS]
 
 
-def _row(configuration: Configuration, metric: str, full: Configuration | None) -> Row:
+def _row(configuration: Configuration, metric: str, known: Mapping[str, Configuration]) -> Row:
     scores = configuration.scores
     row: Row = {"configuration": configuration.name, "metric": metric}
     row |= {column: configuration.value(metric, column) for column in (*SLICES, "overall")}
@@ -174,13 +178,17 @@ def _row(configuration: Configuration, metric: str, full: Configuration | None) 
         "calls": scores["calls"]["online"],
         **{name: scores[name] for name in ("n_failed", "n_unscored")},
     }
+    for baseline in known.keys() & set(BASELINES) - {configuration.name}:
+        found = efficiency(scores, known[baseline].scores)
+        row |= {f"{ratio}_to_{baseline}": value for ratio, value in found.items()}
+    full = known.get(FULL)
     if full is None:
         return row
     row["changed"] = changed(configuration, full)
     if configuration.name != FULL:
         for prefix, multi in (("", False), ("multi_", True)):
-            found = differences(configuration, full, metric, multi=multi)
-            row |= {f"{prefix}difference": found.value, f"{prefix}low": found.low, f"{prefix}high": found.high}
+            gap = differences(configuration, full, metric, multi=multi)
+            row |= {f"{prefix}difference": gap.value, f"{prefix}low": gap.low, f"{prefix}high": gap.high}
     return row
 
 
@@ -198,6 +206,7 @@ def markdown(configurations: Sequence[Configuration], made: MadeWith) -> str:
     parts += ["## Overall", _summary(configurations, full, order, labels)]
     if full is not None and len(configurations) > 1:
         parts += ["## Difference to full", _difference_table(configurations, full, order, labels)]
+    parts += _efficiency(configurations)
     for metric in order:
         parts += [f"## {labels[metric][0].upper()}{labels[metric][1:]}, by slice", _by_slice(configurations, metric)]
     parts += ["## What it means", _list({c.name: DESCRIPTIONS[c.name] for c in configurations})]
@@ -255,6 +264,29 @@ def _summary(
         cells += [str(c.scores["calls"]["online"]), str(c.scores["n_failed"])]
         rows.append([*cells, str(changed(c, full)) if full is not None else "–"])
     return _table(header, rows)
+
+
+def _efficiency(configurations: Sequence[Configuration]) -> list[str]:
+    baselines = [c for c in configurations if c.name in BASELINES]
+    if not baselines or len(configurations) == 1:
+        return []
+    header = ["configuration", *(f"{ratio} to {b.name}" for b in baselines for ratio in RATIOS)]
+    rows = []
+    for c in configurations:
+        cells: list[str] = []
+        for baseline in baselines:
+            found = efficiency(c.scores, baseline.scores)
+            values = [None if c.name == baseline.name else found[ratio] for ratio in RATIOS]
+            cells += ["–" if value is None else f"{value:.2f}" for value in values]
+        rows.append([c.name, *cells])
+    parts = [
+        "## Efficiency",
+        _table(header, rows),
+        _list({ratio: DEFINITIONS[f"efficiency.{ratio}"] for ratio in RATIOS}),
+    ]
+    if all(not c.scores["calls"]["online"] for c in configurations):
+        parts.append("No model is called while answering, so only rounds have a ratio.")
+    return parts
 
 
 def _difference_table(

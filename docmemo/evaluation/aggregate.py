@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, Literal
 
-from docmemo.errors import DatasetError
 from docmemo.evaluation import retrieval_metrics as metrics
+from docmemo.evaluation.agreement import agreement, right
+from docmemo.evaluation.calibration import calibration
+from docmemo.evaluation.cases import Case, build_cases
+from docmemo.evaluation.confusion import confusion
 from docmemo.evaluation.definitions import DEFINITIONS
 from docmemo.evaluation.intervals import Interval, mean_interval, ratio_interval
-from docmemo.types import NOT_ANSWERABLE, AnswerRecord, Document, Judgement, Question
+from docmemo.types import AnswerRecord, Document, Judgement, Question
 from docmemo.usage import Usage
 
 __all__ = ["DEFINITIONS", "KS", "Case", "Spend", "aggregate", "build_cases"]
@@ -29,102 +32,7 @@ class Spend:
     """Model calls that prepared the documents (summaries, schema)."""
     seconds_offline: float | None = None
     seconds_online: float | None = None
-
-
-@dataclass(frozen=True)
-class Case:
-    """One question with all that is known about it."""
-
-    question: Question
-    answer: AnswerRecord | None
-    judgement: Judgement | None
-    doc_type: str = ""
-    scanned: bool | None = None
-    """Whether the document is mostly without text layer; None when unknown."""
-    gold: frozenset[int] = field(default_factory=frozenset)
-
-    @property
-    def failed(self) -> bool:
-        """Whether the question failed or was never recorded."""
-        return self.answer is None or self.answer.outcome == "failed"
-
-    @property
-    def ranking(self) -> list[int]:
-        """Pages of the first round's ranking, best first."""
-        rounds = self.answer.rounds if self.answer else []
-        return [candidate.page for candidate in rounds[0].candidates] if rounds else []
-
-    @property
-    def reads(self) -> list[list[int]]:
-        """Pages read in each round."""
-        return [r.evidence for r in self.answer.rounds] if self.answer else []
-
-    @property
-    def answerable(self) -> bool:
-        """Whether the gold says there is an answer."""
-        if self.question.answerable is not None:
-            return self.question.answerable
-        return self.question.answer not in (None, NOT_ANSWERABLE)
-
-    @property
-    def answered_positively(self) -> bool:
-        """Whether an answer other than "Not answerable" was given."""
-        if self.answer is None or self.answer.outcome != "answer":
-            return False
-        return (self.answer.answer or "").strip() != NOT_ANSWERABLE
-
-    @property
-    def score(self) -> float | None:
-        """Rule score as accuracy counts it: 0 when failed, None when not in the denominator."""
-        if self.question.answer is None:
-            return None
-        if self.failed:
-            return 0.0
-        return self.judgement.rule_score if self.judgement else None
-
-    @property
-    def verdict(self) -> float | None:
-        """LLM verdict as accuracy counts it: 0 when failed, None when not in the denominator."""
-        if self.question.answer is None:
-            return None
-        if self.failed:
-            return 0.0
-        verdict = self.judgement.verdict if self.judgement else None
-        return None if verdict is None else float(verdict.correct)
-
-
-def build_cases(
-    questions: Iterable[Question],
-    answers: Iterable[AnswerRecord],
-    judgements: Iterable[Judgement],
-    documents: Iterable[Document],
-    scanned: Mapping[str, bool] | None = None,
-) -> list[Case]:
-    """Join the records by question id, in the order of the questions.
-
-    Raises:
-        DatasetError: if an answer or a judgement is about no question, or a question occurs twice.
-    """
-    answer_of = {a.question_id: a for a in answers}
-    judgement_of = {j.question_id: j for j in judgements}
-    type_of = {d.doc_id: d.doc_type for d in documents}
-    cases = [
-        Case(
-            question=q,
-            answer=answer_of.get(q.question_id),
-            judgement=judgement_of.get(q.question_id),
-            doc_type=q.doc_type or type_of.get(q.doc_id, ""),
-            scanned=(scanned or {}).get(q.doc_id),
-            gold=frozenset(q.evidence_pages),
-        )
-        for q in questions
-    ]
-    known = {c.question.question_id for c in cases}
-    strangers = sorted((set(answer_of) | set(judgement_of)) - known)
-    if strangers or len(known) != len(cases):
-        what = f"records about unknown questions {strangers[:3]}" if strangers else "a question id twice"
-        raise DatasetError(f"The evaluation has {what}.", remedy="Run `dvc repro` from the start.")
-    return cases
+    seconds_judge: float | None = None
 
 
 def aggregate(
@@ -160,10 +68,17 @@ def aggregate(
         "n_answered": len(done),
         "n_failed": len(cases) - len(done),
         "n_unscored": sum(c.score is None for c in done),
+        "n_unjudged": sum(c.verdict is None for c in done) if has_verdicts(cases) else None,
         "n_documents": len(documents),
         "n_documents_failed": sum(d.status == "failed" for d in documents),
         "accuracy": {"rule": accuracy(cases).as_dict(), "judge": judged_accuracy(cases).as_dict()},
         "f1": {"rule": generalized_f1(cases).as_dict()},
+        "confusion": confusion(
+            (c.state, None if c.question.answer is None and c.question.answerable is None else c.answerable)
+            for c in cases
+        ),
+        "calibration": {"rule": _calibration(cases, "score"), "judge": _calibration(cases, "verdict")},
+        "agreement": _agreement(cases),
         "retrieval": _retrieval(cases, with_intervals=True),
         "evidence": _evidence(cases, rounds, forced),
         "feedback": _feedback(cases),
@@ -190,9 +105,14 @@ def accuracy(cases: Sequence[Case]) -> Interval:
     return mean_interval([s for s, _ in scored], [doc for _, doc in scored])
 
 
+def has_verdicts(cases: Iterable[Case]) -> bool:
+    """Whether an LLM judge has called at least one of the answers right or wrong."""
+    return any(c.judgement and c.judgement.verdict for c in cases)
+
+
 def judged_accuracy(cases: Sequence[Case]) -> Interval:
     """`accuracy.judge` of DEFINITIONS; without any verdict there is no figure."""
-    if not any(c.judgement and c.judgement.verdict for c in cases):
+    if not has_verdicts(cases):
         return Interval(None)
     scored = [(v, c.question.doc_id) for c in cases if (v := c.verdict) is not None]
     return mean_interval([v for v, _ in scored], [doc for _, doc in scored])
@@ -307,17 +227,40 @@ def _feedback(cases: Sequence[Case]) -> dict[str, Any]:
     return vars(quality)
 
 
+def _calibration(cases: Sequence[Case], by: Literal["score", "verdict"]) -> dict[str, Any] | None:
+    values: list[tuple[float | None, float | None]] = [(c.confidence, getattr(c, by)) for c in cases]
+    return calibration((sure, value) for sure, value in values if sure is not None and value is not None)
+
+
+def _agreement(cases: Sequence[Case]) -> dict[str, Any] | None:
+    """Rule (first) and judge (second), over answers that have both; None without a judge."""
+    both = [
+        (right(c.score), c.verdict == 1.0, c.question.doc_id)
+        for c in cases
+        if not c.failed and c.score is not None and c.verdict is not None
+    ]
+    if not both:
+        return None
+    rule, judge, documents = zip(*both, strict=True)
+    found = agreement(rule, judge, documents).as_dict()
+    return found | {"only_rule": found.pop("only_first"), "only_judge": found.pop("only_second")}
+
+
 def _spend(cases: Sequence[Case], spend: Spend) -> dict[str, Any]:
-    online = reduce(add, (c.answer.usage for c in cases if c.answer), Usage())
-    offline = spend.offline
+    sides = {
+        "offline": spend.offline,
+        "online": reduce(add, (c.answer.usage for c in cases if c.answer), Usage()),
+        "judge": reduce(add, (c.judgement.usage for c in cases if c.judgement), Usage()),
+    }
     return {
-        "calls": {"offline": offline.calls if offline else None, "online": online.calls},
-        "tokens": {
-            "offline": offline.input_tokens + offline.output_tokens if offline else None,
-            "online": online.input_tokens + online.output_tokens,
+        "calls": {side: None if u is None else u.calls for side, u in sides.items()},
+        "tokens": {side: None if u is None else u.input_tokens + u.output_tokens for side, u in sides.items()},
+        "seconds": {
+            "offline": spend.seconds_offline,
+            "online": spend.seconds_online,
+            "judge": spend.seconds_judge,
         },
-        "seconds": {"offline": spend.seconds_offline, "online": spend.seconds_online},
-        "cost_usd": {"offline": offline.cost_usd if offline else None, "online": online.cost_usd},
+        "cost_usd": {side: None if u is None else u.cost_usd for side, u in sides.items()},
     }
 
 
@@ -348,6 +291,7 @@ def _slice(cases: Sequence[Case], rounds: int) -> dict[str, Any]:
         "n": len(cases),
         "n_evidence": sum(bool(c.gold) for c in cases),
         "accuracy": accuracy(cases).as_dict(),
+        "accuracy_judge": judged_accuracy(cases).as_dict(),
         "f1": generalized_f1(cases).as_dict(),
         "retrieval": _retrieval(cases),
         "evidence": {

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from docmemo.evaluation.aggregate import KS
-from docmemo.evaluation.terminal import evidence_curves, percent
+from docmemo.evaluation.terminal import percent
 
-_WIDTH, _HEIGHT = 420, 250
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 14, 14, 44
+_WIDTH, _HEIGHT = 420, 264
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 16, 26, 66
+_GAP = 13
+"""Pixels between the base lines of two labels at the same place."""
 
 Limits = tuple[float | None, float | None]
 
@@ -23,108 +23,195 @@ class Series:
 
     label: str
     colour: str
-    """CSS class that sets the colour: "a" or "b"."""
+    """CSS class that sets the colour: "a", "b" or "c"."""
     values: Sequence[float | None]
-    limits: Sequence[Limits]
+    limits: Sequence[Limits] = field(default_factory=tuple)
+    dash: str = ""
+    """CSS class of the line's pattern: "", "dashed" or "dotted"."""
 
 
-def rounds_chart(scores: Mapping[str, Any]) -> Markup:
-    """Evidence recall and all-hit by round, of metrics/scores.json."""
-    curves, kind = evidence_curves(scores)
-    rounds = sorted(curves["recall_at_round"], key=int)
-    series = [
-        _series(
-            label,
-            colour,
-            [curves[name][t] for t in rounds],
-            [scores["evidence"]["intervals"][name][t] for t in rounds],
-        )
-        for name, label, colour in (("recall_at_round", "recall", "a"), ("all_hit_at_round", "all-hit", "b"))
-    ]
-    return line_chart(f"Evidence found by round ({kind})", "round", rounds, series)
+@dataclass(frozen=True)
+class Dot:
+    """One point of a scatter chart."""
+
+    label: str
+    """Written beside it; "" only shows when the pointer rests on the dot."""
+    title: str
+    colour: str
+    x: float
+    y: float
 
 
-def retrieval_chart(scores: Mapping[str, Any]) -> Markup:
-    """Recall and all-hit of the first round's ranking by cut-off k."""
-    retrieval = scores["retrieval"]
-    series = [
-        _series(
-            label, colour, [retrieval[f"{name}_{k}"] for k in KS], [retrieval["intervals"][f"{name}_{k}"] for k in KS]
-        )
-        for name, label, colour in (("recall_at", "recall", "a"), ("all_hit_at", "all-hit", "b"))
-    ]
-    return line_chart("First ranking", "k best pages", [str(k) for k in KS], series)
+class _Frame:
+    """Places on the picture for values `low`..1, written from 0 or from a round number below the lowest value."""
+
+    def __init__(self, values: Sequence[float | None], limits: Sequence[Limits]) -> None:
+        lows = [low for low, _ in limits]
+        known = [v for v in (*values, *lows) if v is not None]
+        self.low = 0.5 if known and min(known) >= 0.55 else 0.0
+
+    def y(self, value: float) -> float:
+        return _TOP + (1 - value) / (1 - self.low) * (_HEIGHT - _TOP - _BOTTOM)
+
+    def grid(self) -> Markup:
+        line = Markup('<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>')
+        mark = Markup('<text class="tick" x="{}" y="{:.1f}" text-anchor="end">{:.0f}%</text>')
+        parts = []
+        steps = 5 if self.low else 4
+        for i in range(steps + 1):
+            tick = self.low + (1 - self.low) * i / steps
+            parts.append(line.format(_LEFT, _WIDTH - _RIGHT, self.y(tick), self.y(tick)))
+            parts.append(mark.format(_LEFT - 6, self.y(tick) + 4, 100 * tick))
+        return Markup("").join(parts)
 
 
-def _series(
-    label: str, colour: str, values: Sequence[float | None], limits: Sequence[Mapping[str, float | None]]
-) -> Series:
-    return Series(label, colour, values, [(item["low"], item["high"]) for item in limits])
+def _x(index: int, n: int) -> float:
+    return _LEFT + (_WIDTH - _LEFT - _RIGHT) / n * (index + 0.5)
+
+
+def _picture(spoken: str, parts: Sequence[Markup]) -> Markup:
+    """The whole chart as one image to a screen reader, whose text lists every value."""
+    return Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
+        _WIDTH, _HEIGHT, spoken, Markup("").join(parts)
+    )
 
 
 def line_chart(title: str, axis: str, positions: Sequence[str], series: Sequence[Series]) -> Markup:
-    """Lines over evenly spaced `positions`, y from 0 to 100%, whiskers where there are limits.
+    """Lines over evenly spaced `positions`, y up to 100%, whiskers where there are limits.
 
-    The whole chart is one image to a screen reader, whose text lists every value.
+    The y axis starts at 0, or at 50% when nothing lies below 55%, as its ticks say.
     """
+    frame = _Frame([v for s in series for v in s.values], [limit for s in series for limit in s.limits])
+    parts = [frame.grid(), _positions(axis, positions)]
+    for number, one in enumerate(series):
+        shift = (number - (len(series) - 1) / 2) * 9  # whiskers of two lines must not cover each other
+        parts.append(_line(frame, one, len(positions), shift))
+    parts += [_values(frame, series, i, len(positions)) for i in range(len(positions))]
+    parts.append(_legend([(s.label, s.colour, s.dash) for s in series]))
     spoken = "; ".join(
         f"{s.label}: " + ", ".join(f"{axis} {p} {percent(v)}" for p, v in zip(positions, s.values, strict=True))
         for s in series
     )
-    inner = [_axes(axis, positions)]
-    for number, one in enumerate(series):
-        shift = (number - (len(series) - 1) / 2) * 8  # whiskers of two lines must not cover each other
-        inner.append(_line(one, len(positions), shift))
-    inner += [_legend(s.label, s.colour, i) for i, s in enumerate(series)]
-    return Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
-        _WIDTH, _HEIGHT, f"{title}. {spoken}", Markup("").join(inner)
-    )
+    return _picture(f"{title}. {spoken}", parts)
 
 
-def _x(index: int, n: int) -> float:
-    step = (_WIDTH - _LEFT - _RIGHT) / n
-    return _LEFT + step * (index + 0.5)
-
-
-def _y(value: float) -> float:
-    return _TOP + (1 - value) * (_HEIGHT - _TOP - _BOTTOM)
-
-
-def _axes(axis: str, positions: Sequence[str]) -> Markup:
-    parts = []
-    grid = Markup('<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>')
-    mark = Markup('<text class="tick" x="{}" y="{:.1f}" text-anchor="end">{:.0f}%</text>')
-    for tick in (0, 0.25, 0.5, 0.75, 1):
-        parts.append(grid.format(_LEFT, _WIDTH - _RIGHT, _y(tick), _y(tick)))
-        parts.append(mark.format(_LEFT - 6, _y(tick) + 4, 100 * tick))
-    label = Markup('<text class="tick" x="{:.1f}" y="{}" text-anchor="middle">{}</text>')
-    parts += [label.format(_x(i, len(positions)), _HEIGHT - _BOTTOM + 16, p) for i, p in enumerate(positions)]
-    parts.append(label.format((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 8, axis))
+def _positions(axis: str, positions: Sequence[str]) -> Markup:
+    label = Markup('<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>')
+    parts = [label.format(_x(i, len(positions)), _HEIGHT - _BOTTOM + 16, p) for i, p in enumerate(positions)]
+    parts.append(label.format((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - _BOTTOM + 32, axis))
     return Markup("").join(parts)
 
 
-def _line(series: Series, n: int, shift: float) -> Markup:
-    points = [(_x(i, n) + shift, _y(v), v) for i, v in enumerate(series.values) if v is not None]
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
-    parts = [Markup('<polyline class="line {}" points="{}"/>').format(series.colour, path)]
+def _line(frame: _Frame, series: Series, n: int, shift: float) -> Markup:
+    points = [(_x(i, n) + shift, frame.y(v)) for i, v in enumerate(series.values) if v is not None]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    parts = [Markup('<polyline class="line {} {}" points="{}"/>').format(series.colour, series.dash, path)]
     for i, (low, high) in enumerate(series.limits):
         if low is not None and high is not None:
             x = _x(i, n) + shift
             whisker = '<path class="whisker {}" d="M{:.1f},{:.1f}V{:.1f}M{:.1f},{:.1f}h6M{:.1f},{:.1f}h6"/>'
-            ends = (x, _y(low), _y(high), x - 3, _y(low), x - 3, _y(high))
+            ends = (x, frame.y(low), frame.y(high), x - 3, frame.y(low), x - 3, frame.y(high))
             parts.append(Markup(whisker).format(series.colour, *ends))
-    above = 1 if series.colour == "a" else -1
-    for x, y, value in points:
-        # The lines rise: above left of the upper one and below right of the lower one is free.
-        side = "end" if above > 0 else "start"
-        parts.append(Markup('<circle class="dot {}" cx="{:.1f}" cy="{:.1f}" r="4"/>').format(series.colour, x, y))
-        text = '<text class="value {}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{:.0f}</text>'
-        parts.append(Markup(text).format(series.colour, x - above * 7, y - above * 9 + 4, side, 100 * value))
+    dot = Markup('<circle class="dot {}" cx="{:.1f}" cy="{:.1f}" r="3.5"/>')
+    parts += [dot.format(series.colour, x, y) for x, y in points]
     return Markup("").join(parts)
 
 
-def _legend(label: str, colour: str, row: int) -> Markup:
-    x, y = _WIDTH - _RIGHT - 70, _HEIGHT - _BOTTOM - 26 + 16 * row
-    return Markup('<circle class="dot {}" cx="{}" cy="{}" r="4"/><text class="tick" x="{}" y="{}">{}</text>').format(
-        colour, x, y - 4, x + 10, y, label
-    )
+def _values(frame: _Frame, series: Sequence[Series], index: int, n: int) -> Markup:
+    """The values at one position: the highest above its dot, the others below the lowest one, in their order."""
+    found = [(v, s, number) for number, s in enumerate(series) if (v := s.values[index]) is not None]
+    if not found:
+        return Markup("")
+    found.sort(key=lambda item: -item[0])
+    lowest = frame.y(found[-1][0])
+    lowest = min(lowest, _HEIGHT - _BOTTOM - 4 - _GAP * (len(found) - 1))
+    texts = []
+    for place, (value, one, number) in enumerate(found):
+        x = _x(index, n) + ((number - (len(series) - 1) / 2) * 9 if place == 0 else 0)
+        at = frame.y(value) - 9 if place == 0 else lowest + 4 + _GAP * place
+        text = '<text class="value {}" x="{:.1f}" y="{:.1f}" text-anchor="middle">{:.1f}</text>'
+        texts.append(Markup(text).format(one.colour, x, at, 100 * value))
+    return Markup("").join(texts)
+
+
+def _legend(entries: Sequence[tuple[str, str, str]]) -> Markup:
+    width = (_WIDTH - 12) / len(entries)
+    parts = []
+    for i, (label, colour, dash) in enumerate(entries):
+        x, y = 6 + width * i, _HEIGHT - 10
+        line = '<line class="line {} {}" x1="{:.1f}" x2="{:.1f}" y1="{}" y2="{}"/>'
+        parts.append(Markup(line).format(colour, dash, x, x + 22, y - 4, y - 4))
+        parts.append(Markup('<text class="tick" x="{:.1f}" y="{}">{}</text>').format(x + 27, y, label))
+    return Markup("").join(parts)
+
+
+def scatter_chart(title: str, x_axis: str, y_axis: str, dots: Sequence[Dot]) -> Markup:
+    """Points over a cost from 0 (x) and a share up to 100% (y); labels that would cover each other are stacked."""
+    frame = _Frame([dot.y for dot in dots], [])
+    most = max((dot.x for dot in dots), default=0.0) * 1.12 or 1.0
+    step = _round_step(most / 5)
+    parts = [frame.grid()]
+    label = Markup('<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>')
+    ticks = [step * i for i in range(int(most / step) + 1)]
+    parts += [label.format(_along(t, most), _HEIGHT - _BOTTOM + 16, f"{t:g}") for t in ticks]
+    parts.append(label.format((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - _BOTTOM + 34, x_axis))
+    parts.append(label.format((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - _BOTTOM + 52, f"up: {y_axis}"))
+    taken: list[tuple[float, float, float]] = []
+    for dot in sorted(dots, key=lambda d: (not d.label, -d.y, d.x)):
+        x, y = _along(dot.x, most), frame.y(dot.y)
+        circle = '<circle class="dot {}" cx="{:.1f}" cy="{:.1f}" r="{}"><title>{}</title></circle>'
+        parts.append(Markup(circle).format(dot.colour, x, y, 5 if dot.label else 3.5, dot.title))
+        if dot.label:
+            parts.append(_beside(dot, x, y, taken))
+    spoken = "; ".join(f"{dot.title}" for dot in dots)
+    return _picture(f"{title}. {spoken}", parts)
+
+
+def _along(value: float, most: float) -> float:
+    return _LEFT + value / most * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _round_step(rough: float) -> float:
+    """The next of 1, 2, 5, 10, 20, 50 .. (or tenths of them)."""
+    scale = 1.0
+    while scale > rough:
+        scale /= 10
+    while scale * 10 < rough:
+        scale *= 10
+    return next(scale * m for m in (1, 2, 5, 10) if scale * m >= rough)
+
+
+def _beside(dot: Dot, x: float, y: float, taken: list[tuple[float, float, float]]) -> Markup:
+    """The dot's label: right of it, near the right edge above it, lower where another label already is."""
+    width = 7.2 * len(dot.label)
+    edge = x + 9 + width > _WIDTH
+    start, at = (x + 8 - width, y - 9) if edge else (x + 9, y + 4)
+    while any(abs(at - b) < _GAP and start < e and s < start + width for s, e, b in taken):
+        at += _GAP
+    taken.append((start, start + width, at))
+    text = '<text class="value {}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>'
+    return Markup(text).format(dot.colour, x + 8 if edge else start, at, "end" if edge else "start", dot.label)
+
+
+def reliability_chart(title: str, bins: Sequence[tuple[float, float, int]]) -> Markup:
+    """Mean score over mean confidence by bin; the area of a dot goes with the number of its questions.
+
+    Args:
+        title: of the picture, for screen readers.
+        bins: (mean confidence, mean score, number of questions) of each bin that holds something.
+    """
+    frame = _Frame([0.0], [])
+    label = Markup('<text class="tick" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>')
+    parts = [frame.grid()]
+    parts += [label.format(_along(i / 4, 1.0), _HEIGHT - _BOTTOM + 16, f"{25 * i}%") for i in range(5)]
+    parts.append(label.format((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - _BOTTOM + 34, "confidence"))
+    parts.append(label.format((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - _BOTTOM + 52, "up: score; line: perfect"))
+    diagonal = '<line class="line c dashed" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>'
+    parts.append(Markup(diagonal).format(_along(0, 1), frame.y(0), _along(1, 1), frame.y(1)))
+    most = max((n for _, _, n in bins), default=1)
+    for confidence, score, n in bins:
+        dot = '<circle class="dot a" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"><title>{}</title></circle>'
+        said = f"confidence {percent(confidence)}, score {percent(score)}, {n} questions"
+        parts.append(Markup(dot).format(_along(confidence, 1.0), frame.y(score), 3 + 7 * (n / most) ** 0.5, said))
+    spoken = "; ".join(f"confidence {percent(c)}: score {percent(s)}, {n} questions" for c, s, n in bins)
+    return _picture(f"{title}. {spoken}", parts)

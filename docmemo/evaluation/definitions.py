@@ -8,6 +8,8 @@ DEFINITIONS: dict[str, str] = {
     "n_failed": "Questions with an error or without any record. Neither an answer nor 'not answerable'.",
     "n_unscored": "Questions that ran to the end but have no rule score (no gold answer, or judging failed). "
     "In no accuracy and no F1.",
+    "n_unjudged": "Questions that ran to the end without an LLM judge's verdict, where a judge was used (no gold "
+    "answer, or judging failed). In no accuracy by the judge.",
     "n_documents": "Documents of the dataset, usable or not.",
     "n_documents_failed": "Documents that could not be used, each with its reason.",
     "accuracy.rule": "Mean score by the benchmark's rule (0 to 1 a question) over all questions with a gold "
@@ -17,6 +19,22 @@ DEFINITIONS: dict[str, str] = {
     "f1.rule": "Generalized F1 of MMLongBench-Doc: harmonic mean of (scores of answerable questions / number "
     "of answerable questions) and (the same scores / number of questions given an answer other than "
     "'not answerable'). A failed question counts as answerable but not as answered.",
+    "confusion": "Questions with an answer by the gold (answerable) and without one (unanswerable), each by what "
+    "became of them: answered (anything but 'not answerable'), not_answerable, failed. `unknown`: the dataset does "
+    "not say.",
+    "confusion.abstaining": "Of 'not answerable': precision is the share of unanswerable questions among those it "
+    "was said of; recall the share of unanswerable questions it was said of, failed ones counted as missed; f1 their "
+    "harmonic mean.",
+    "calibration": "The reader's own confidence (0 to 1) against the rule's score and, apart, the judge's verdict, "
+    "over questions with both, failed ones left out: means of both in ten bins of equal width, the bin numbered 1 "
+    "from 0 to .1. Empty where the reader gives no confidence.",
+    "calibration.ece": "Expected calibration error: sum over bins of (share of questions in the bin) x |mean score - "
+    "mean confidence|. 0 is perfect.",
+    "calibration.brier": "Brier score: mean of (confidence - score) squared. 0 is perfect.",
+    "agreement": "Rule and LLM judge over answers that have both; a rule score of .5 or more counts as right. "
+    "`agreement` is the share called the same. Empty without a judge.",
+    "agreement.kappa": "Cohen's kappa: (share called the same - share expected by chance) / (1 - share expected by "
+    "chance), with chance from each one's own share of 'right'. 1 is perfect, 0 is chance.",
     "retrieval.recall_at_k": "Mean share of a question's gold pages among the k best of the first round's "
     "ranking, over questions with gold pages. A gold page the document lacks is missed; a failed question "
     "has what it ranked before it failed.",
@@ -39,10 +57,16 @@ DEFINITIONS: dict[str, str] = {
     "page_reads.mean": "Pages read a question, a page read again counting again; questions not failed.",
     "distinct_pages.mean": "Different pages read a question; questions not failed.",
     "calls": "Requests to language models, failed ones included. Offline: preparing documents; online: "
-    "answering (judging is in neither).",
+    "answering; judge: an LLM judge's own, which is in neither.",
     "tokens": "Input and output tokens of these requests.",
-    "seconds": "Working time, offline and online, summed over documents or questions. Empty is unknown.",
+    "seconds": "Working time, offline, online and of judging, summed over documents or questions. Empty is unknown.",
     "cost_usd": "US dollars for these requests. Empty is unknown, which is not 0.",
+    "efficiency.calls_ratio": "Model calls while answering, all questions together: this run / baseline, on the same "
+    "questions. Preparing documents and judging are not in it. Empty where no model is called.",
+    "efficiency.rounds_ratio": "Mean rounds a question: this run / baseline.",
+    "efficiency.inverse_calls_ratio": "1 / calls_ratio: how many times as many calls the baseline makes.",
+    "efficiency.accuracy_ratio_per_calls_ratio": "(accuracy of this run / accuracy of the baseline) / calls_ratio, "
+    "with the judge's accuracy where both have it, else the rule's: accuracy for a call, beside the baseline.",
     "by_evidence_source": "Slices by what the gold evidence is (text, layout, table, chart, figure); a "
     "question with several counts in each.",
     "by_doc_type": "Slices by the benchmark's type of document.",

@@ -6,18 +6,18 @@ R = sum(y) / sum(x). Their variance comes from leaving out one document at a tim
 
     var(R) = (C - 1) / C * sum_c (R_without_c - R)^2,
 
-which is the small-sample corrected (CR3-like) form of the linearised cluster-robust variance. The interval
-is taken on the logit scale with Student's t of C - 1 degrees of freedom and transformed back, so it stays in
-0..1. Simulated at nominal 95% (beta-binomial, correlation .15, about 8 questions a document, means .05 to .9;
-tests/evaluation/test_intervals.py holds a part): 10, 20 and 37 documents cover 93-98%; the same without the
-logit covers 87-94%, and the percentile bootstrap is worse (FACTS: 87% with 8 documents). Where every document
-agrees there is no variance to see, and the exact binomial (Clopper-Pearson) interval of C documents is given.
-Below 10 documents there is no interval.
+which is the small-sample corrected (CR3-like) form of the linearised cluster-robust variance. It is not taken to be
+less than FLOOR times R (1 - R) / sum(x), since few documents can look alike by chance. The interval is on the logit
+scale with Student's t of C - 1 degrees of freedom and transformed back, so it stays in 0..1. Where everything is
+right, or wrong, the exact binomial (Clopper-Pearson) interval of C documents is given. Below 10 documents: none.
+docs/decisions/0005-intervals.md has the simulation this rests on: 95% nominal covers 93-97% with 10, 37 and 135
+documents, where the percentile bootstrap covers less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,9 @@ from scipy import special
 MIN_CLUSTERS = 10
 TOO_FEW = "too few documents"
 NO_DIFFERENCE = "all equal"
+NO_VARIANCE = "no variation between documents"
+FLOOR = 0.65
+"""No variance is taken to be less than this share of that of as many independent answers that are right or wrong."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,15 @@ def ratio_interval(
     n = len(x)
     if n < MIN_CLUSTERS:
         return Interval(value, note=TOO_FEW)
-    without = (y.sum() - y) / (total - x)
-    error = float(np.sqrt((n - 1) / n * np.sum((without - value) ** 2)))
     tail = (1 - confidence) / 2
-    if error < 1e-12 or not 0 < value < 1:
+    if not 0 < value < 1:
         low, high = _clopper_pearson(value * n, n, tail)
         return Interval(value, low, high)
-    half = float(special.stdtrit(n - 1, 1 - tail)) * error / (value * (1 - value))
+    without = (y.sum() - y) / (total - x)
+    variance = (n - 1) / n * float(np.sum((without - value) ** 2))
+    largest = value * (1 - value)
+    error = math.sqrt(max(variance, FLOOR * largest / total))
+    half = float(special.stdtrit(n - 1, 1 - tail)) * error / largest
     centre = float(special.logit(value))
     return Interval(value, float(special.expit(centre - half)), float(special.expit(centre + half)))
 
@@ -118,9 +123,10 @@ def difference_interval(
 ) -> Interval:
     """Mean of paired differences (each -1..1, the same question under two configurations), with its interval.
 
-    The variance is that of `ratio_interval`; a difference has no logit, so the interval is mean +- t * error, cut to
-    -1..1. Where no question differs there is nothing to take a variance of, and no interval. Simulated at nominal 95%
-    with 10 to 37 documents: covers 94-96% where one question in six or more differs, 92-94% where one in 25 does.
+    The variance is the leave-one-document-out one of `ratio_interval`, and that of one more question that changed,
+    1 / n^2, without which a handful of changes would look surer than it is. A difference has no logit, so the
+    interval is mean +- t * error, cut to -1..1. Where no question differs there is no variance to see, and no
+    interval. docs/decisions/0005-intervals.md has the simulated coverage.
 
     Args:
         differences: one a question, shape (questions,).
@@ -142,6 +148,47 @@ def difference_interval(
     if n < MIN_CLUSTERS:
         return Interval(value, note=TOO_FEW)
     without = (y.sum() - y) / (x.sum() - x)
-    error = float(np.sqrt((n - 1) / n * np.sum((without - value) ** 2)))
+    error = math.sqrt((n - 1) / n * float(np.sum((without - value) ** 2)) + 1 / len(differences) ** 2)
     half = float(special.stdtrit(n - 1, 1 - (1 - confidence) / 2)) * error
     return Interval(value, max(-1.0, value - half), min(1.0, value + half))
+
+
+def statistic_interval(
+    statistic: Callable[[NDArray[np.float64]], float | None],
+    rows: NDArray[np.float64],
+    clusters: Sequence[Hashable],
+    least_variance: float = 0.0,
+    confidence: float = 0.95,
+) -> Interval:
+    """A figure of -1..1 made from column sums (as Cohen's kappa is from counts), with its interval.
+
+    Leave-one-document-out variance and Student's t on the scale of Fisher's z (atanh), since kappa near 1 is skewed.
+
+    Args:
+        statistic: sums of the columns, shape (columns,), to the figure; None where it is undefined.
+        rows: one row an answer, shape (answers, columns).
+        clusters: each answer's document.
+        least_variance: no variance is taken to be less, since few documents can look alike by chance.
+        confidence: nominal coverage.
+
+    Raises:
+        ValueError: if `rows` and `clusters` differ in length.
+    """
+    if len(rows) != len(clusters):
+        raise ValueError("rows and clusters must have one entry an answer")
+    index: dict[Hashable, int] = {}
+    numbers = np.array([index.setdefault(c, len(index)) for c in clusters], dtype=np.int64)
+    sums = np.zeros((len(index), rows.shape[1]))
+    np.add.at(sums, numbers, rows)
+    total = sums.sum(axis=0)
+    value, n = statistic(total), len(sums)
+    if value is None:
+        return Interval(None)
+    if n < MIN_CLUSTERS:
+        return Interval(value, note=TOO_FEW)
+    without = [found for own in sums if (found := statistic(total - own)) is not None]
+    error = math.sqrt(max((n - 1) / n * sum((one - value) ** 2 for one in without), least_variance))
+    if len(without) < n or error < 1e-12 or abs(value) >= 1:
+        return Interval(value, note=NO_VARIANCE)
+    half = float(special.stdtrit(n - 1, 1 - (1 - confidence) / 2)) * error / (1 - value**2)
+    return Interval(value, math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half))

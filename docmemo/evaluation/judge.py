@@ -23,7 +23,7 @@ def judge_by_rule(question: Question, answer: AnswerRecord, scorer: Scorer) -> J
     """Score `answer` against the gold answer of `question` by a benchmark's rule.
 
     A failed question and a question without gold answer stay unscored, with the reason; neither is a 0 here.
-    A gold answer without a format is compared as text.
+    A gold answer without a format is compared as text. Of several acceptable answers the best one counts.
 
     Raises:
         ValueError: if the two records are not about the same question.
@@ -36,5 +36,7 @@ def judge_by_rule(question: Question, answer: AnswerRecord, scorer: Scorer) -> J
         return judgement.model_copy(update={"unscored": f"the question failed{why}"})
     if question.answer is None:
         return judgement.model_copy(update={"unscored": "the dataset has no gold answer"})
-    score = scorer.score(question.answer, prediction_of(answer), question.answer_format or "Str")
+    prediction, answer_format = prediction_of(answer), question.answer_format or "Str"
+    gold = (question.answer, *question.references)
+    score = max(scorer.score(reference, prediction, answer_format) for reference in gold)
     return judgement.model_copy(update={"rule_score": score})

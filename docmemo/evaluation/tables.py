@@ -107,6 +107,7 @@ SLICE_COLUMNS = (
     *(f"{name}{end}" for name in _LIMITED for end in ("", "_low", "_high")),
     *(f"{name}_at_{k}" for name in ("recall", "all_hit") for k in KS),
     *(f"evidence_{name}{end}" for name in ("recall", "all_hit") for end in ("", "_low", "_high")),
+    *(f"accuracy_judge{end}" for end in ("", "_low", "_high")),
 )
 
 
@@ -124,7 +125,7 @@ def slice_rows(scores: Mapping[str, Any]) -> list[Row]:
     rows = []
     for dimension, name, figures in iterate_slices(scores):
         row: Row = {"dimension": dimension, "slice": name, "n": figures["n"], "n_evidence": figures["n_evidence"]}
-        groups = [(metric, figures[metric]) for metric in _LIMITED]
+        groups = [(metric, figures[metric]) for metric in (*_LIMITED, "accuracy_judge")]
         groups += [(f"evidence_{metric}", figures["evidence"][metric]) for metric in ("recall", "all_hit")]
         for metric, group in groups:
             row |= {metric: group["value"], f"{metric}_low": group["low"], f"{metric}_high": group["high"]}
@@ -136,11 +137,12 @@ def question_columns(rounds: int) -> list[str]:
     """Columns of metrics/questions.csv for T rounds."""
     return [
         *("question_id", "doc_id", "outcome", "rule_score", "judge", "unscored", "answer_format"),
-        *("gold_pages", "rounds", "pages_read"),
+        *("doc_type", "text_layer", "evidence_sources", "answerable", "answered"),
+        *("gold_pages", "rounds", "pages_read", "page_reads"),
         *(f"recall_at_{k}" for k in KS),
         *(f"recall_round_{t}" for t in range(1, rounds + 1)),
         *(f"all_hit_round_{t}" for t in range(1, rounds + 1)),
-        *("calls", "tokens"),
+        *("calls", "tokens", "cost_usd"),
     ]
 
 
@@ -159,13 +161,19 @@ def _question_row(case: Case, rounds: int) -> Row:
         "judge": int(judgement.verdict.correct) if judgement and judgement.verdict else None,
         "unscored": int(not case.failed and case.score is None),
         "answer_format": case.question.answer_format,
+        "doc_type": case.doc_type,
+        "text_layer": {True: "scanned", False: "text", None: None}[case.scanned],
+        "evidence_sources": ";".join(case.question.evidence_sources),
+        "answerable": None if case.question.answer is None else int(case.answerable),
+        "answered": int(case.answered_positively),
         "gold_pages": len(case.gold),
         "rounds": len(case.reads),
         "pages_read": len(metrics.pages_read(case.reads, rounds)),
+        "page_reads": sum(map(len, case.reads)),
     }
     if case.answer:
         usage = case.answer.usage
-        row |= {"calls": usage.calls, "tokens": usage.input_tokens + usage.output_tokens}
+        row |= {"calls": usage.calls, "tokens": usage.input_tokens + usage.output_tokens, "cost_usd": usage.cost_usd}
     if case.gold:
         row |= {f"recall_at_{k}": metrics.recall_at_k(case.gold, case.ranking, k) for k in KS}
         for t in range(1, rounds + 1):

@@ -99,6 +99,7 @@ def _counts(scores: Mapping[str, Any]) -> Text:
         f"{scores['n_answered']} completed",
         f"{scores['n_failed']} failed",
         f"{scores['n_unscored']} unscored",
+        *([] if scores.get("n_unjudged") is None else [f"{scores['n_unjudged']} unjudged"]),
         f"{scores['n_documents']} documents",
         f"{scores['n_documents_failed']} document{'' if scores['n_documents_failed'] == 1 else 's'} failed",
     ]

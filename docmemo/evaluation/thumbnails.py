@@ -70,21 +70,21 @@ def _cached_thumbnail(
     except ArtifactError:
         return None
     if cache is None:
-        return _thumbnail(picture, width, allowance)
+        return picture_uri(picture, width, allowance)
     key = digest({"picture": digest_bytes(picture), "width": width, "allowance": allowance, "version": 1})
     kept = cache / key[:2] / f"{key}.txt"
     try:
         ratio, uri = kept.read_text(encoding="ascii").split("\n")
         return uri, float(ratio)
     except (OSError, ValueError):
-        made = _thumbnail(picture, width, allowance)
+        made = picture_uri(picture, width, allowance)
     if made is not None:
         write_atomic(kept, f"{made[1]!r}\n{made[0]}".encode("ascii"))
     return made
 
 
-def _thumbnail(picture: bytes, width: int, allowance: int) -> tuple[str, float] | None:
-    """Data URI and height over width; None when the picture cannot be read."""
+def picture_uri(picture: bytes, width: int, allowance: int) -> tuple[str, float] | None:
+    """Data URI of a JPEG of at most `allowance` bytes, and height over width; None when it cannot be read."""
     try:
         with Image.open(io.BytesIO(picture)) as image:
             image.draft("RGB", (width, width))  # JPEG is decoded at a fraction of its size
@@ -92,6 +92,7 @@ def _thumbnail(picture: bytes, width: int, allowance: int) -> tuple[str, float] 
     except (UnidentifiedImageError, OSError, Image.DecompressionBombError):
         return None
     ratio = small.height / small.width
+    width = min(width, small.width)
     while True:
         scaled = small.resize((width, max(1, min(round(width * ratio), 4 * width))), Image.Resampling.LANCZOS)
         for quality in _QUALITIES:

@@ -17,6 +17,7 @@ from docmemo.evaluation.trace_view import (
     TraceView,
     Verdict,
     decimal,
+    fitting_words,
     query_change,
     spend_words,
     verdict,
@@ -131,6 +132,7 @@ def write_trace_page(target: Path, view: TraceView, pages_dir: Path, *, thumbnai
             roles=ROLE_WORDS,
             spend=spend_words(view.answer.usage),
             decimal=decimal,
+            fitting_words=fitting_words,
         )
     )
     # Text of a broken PDF may hold lone surrogates, which UTF-8 cannot.

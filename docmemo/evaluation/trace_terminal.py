@@ -16,6 +16,7 @@ from docmemo.evaluation.trace_view import (
     TraceView,
     clean,
     decimal,
+    fitting_words,
     query_change,
     spend_words,
     verdict,
@@ -116,6 +117,10 @@ def _head(view: TraceView) -> Table:
         if answer.confidence == "low":
             text.append("  low-confidence extract, not question answering", style="not green dim")
         table.add_row(label, text)
+        if answer.full_answer:
+            table.add_row("In full", clean(answer.full_answer))
+        if answer.confidence_score is not None:
+            table.add_row("Confidence", f"{decimal(answer.confidence_score)}, the model's own")
     elif answer.outcome == "not_answerable":
         table.add_row("Verdict", Text(clean(f"not answerable. {answer.reason}")))
     else:
@@ -162,6 +167,11 @@ def _round(view: TraceView, index: int, record: RoundRecord, width: int) -> Tabl
     for number, crop in enumerate(record.crops):
         caption = f": {clean(crop.caption)}" if crop.caption else ""
         table.add_row("Crops" if number == 0 else "", f"page {crop.page}, {crop.kind}{caption}")
+    for label, fitting in (("Left out", record.fitting), ("Rerank", record.rerank_fitting)):
+        if fitting is not None:
+            table.add_row(label, ("left out: " if label == "Rerank" else "") + fitting_words(fitting))
+    if record.rerank_note:
+        table.add_row("Rerank", clean(record.rerank_note))
     table.add_row("Feedback", _feedback(record))
     for label, text in (("Note", record.note), ("Missing", record.missing)):
         if text:

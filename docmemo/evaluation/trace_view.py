@@ -12,7 +12,7 @@ from typing import Literal
 
 from docmemo.errors import ArtifactError
 from docmemo.qa.trace import RoundTrace, Trace
-from docmemo.types import AnswerRecord, Page, Question, RoundRecord
+from docmemo.types import AnswerRecord, Fitting, Page, Question, RoundRecord
 from docmemo.usage import Usage
 
 Verdict = Literal["useful", "irrelevant", "none"]
@@ -185,6 +185,25 @@ def spend_words(usage: Usage) -> str:
     cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.4f}"
     calls = f"{usage.calls:,} model call{'' if usage.calls == 1 else 's'}"
     return f"{calls}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {cost}"
+
+
+def fitting_words(fitting: Fitting) -> str:
+    """What was left out of a request so that it fits the model's context, and why."""
+    parts = []
+    if fitting.crops:
+        parts.append(f"{fitting.crops} crop{'' if fitting.crops == 1 else 's'}")
+    if fitting.page_side is not None:
+        parts.append(f"resolution (pages brought down to {fitting.page_side:,} pixels)")
+    if fitting.text_chars:
+        parts.append(f"{fitting.text_chars:,} characters of text")
+    if fitting.pages:
+        parts.append(f"page{'' if len(fitting.pages) == 1 else 's'} {', '.join(map(str, fitting.pages))}")
+    if fitting.schema_sections:
+        parts.append(f"{fitting.schema_sections} section{'' if fitting.schema_sections == 1 else 's'} of the schema")
+    return (
+        f"{', '.join(parts)}: all of it takes about {fitting.wanted:,} tokens, there is room for {fitting.limit:,}, "
+        f"{fitting.tokens:,} were sent"
+    )
 
 
 def decimal(value: float) -> str:

@@ -78,6 +78,13 @@ def _section_marks(
     outline = [(o.page, o.level, o.title) for o in page_set.outline if any(c.isalpha() for c in o.title)]
     if len({title for _, _, title in outline}) >= 2:
         return outline
+    return heading_marks(page_set, layout, headings)
+
+
+def heading_marks(
+    page_set: PageSet, layout: LayoutSet | None, headings: Sequence[Heading]
+) -> list[tuple[int, int, str]]:
+    """(page, level, text) of headings: those of the layout if there are two, else those told from type sizes."""
     regions = [r for r in (layout.regions if layout else []) if r.kind == "heading" and r.text.strip()]
     # headers that layout took for headings repeat on many pages
     repeats = Counter(r.text.strip().casefold() for r in regions)

@@ -1,7 +1,10 @@
 """models.lock.json: which model plays each role, so that a changed model is noticed before it changes a result.
 
-An entry has the keys of `LockEntry`. Built-in parts (provider "docmemo") carry no version: a digest of their code
-is in the key of every step that uses them. The packages they score with are in the entry of the embedder.
+An entry has the keys of `LockEntry`. A model behind a server is asked for what identifies it when the lock is written
+or checked; a stage compares what it knows without asking, and the first request of its run compares the rest
+(docmemo/models/connection.py), so that a run with nothing to ask needs no server. Built-in parts (provider "docmemo")
+carry no version: a digest of their code is in the key of every step that uses them. The packages they score with are
+in the entry of the embedder.
 """
 
 from __future__ import annotations
@@ -15,11 +18,13 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from docmemo.artifacts import write_atomic
-from docmemo.config import Params
+from docmemo.config import ModelParams, Params
 from docmemo.errors import ConfigError, ModelLockError
 from docmemo.fingerprint import digest
 from docmemo.models import installed
+from docmemo.models.mineru_command import find_mineru
 from docmemo.models.registry import is_plugin, target_of
+from docmemo.settings import load_settings
 from docmemo.types import Record
 
 ROLES = (
@@ -35,6 +40,16 @@ ROLES = (
 )
 LOCK_NAME = "models.lock.json"
 LOCK_FILE = Path(LOCK_NAME)
+SERVED = "openai_compatible"
+"""Provider of models behind a server."""
+SERVED_PARAMS = {
+    "summarizer": "summarize.model",
+    "schema": "schema.model",
+    "reranker": "answer.reranker_model",
+    "reasoner": "answer.reader_model",
+    "judge": "judge.model",
+}
+"""Role to where params.yaml names its model."""
 _REMEDY = "Run `docmemo models lock` to accept what is installed, or install what the lock names."
 
 
@@ -50,6 +65,8 @@ class LockEntry(Record):
     """Distributions and versions, e.g. "rapidocr 3.10.0, onnxruntime 1.32.0"."""
     files: dict[str, str] = Field(default_factory=dict)
     """Weight files by name, with their sha256."""
+    served: dict[str, Any] = Field(default_factory=dict)
+    """What the server says of the model (root, max_model_len, owned_by, ...), without times and permissions."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +117,9 @@ def _renderer(_: Params) -> LockEntry:
 
 
 def _layout(params: Params) -> LockEntry:
+    if params.layout.backend == "mineru":
+        mineru = find_mineru(load_settings().mineru)
+        return LockEntry(provider="mineru", id=f"mineru-{params.layout.mineru_tier}", package_version=mineru.packages)
     files = installed.pymupdf_layout_files()
     return _weights(params.layout.backend, "pymupdf-layout", files, ("pymupdf", "onnxruntime"))
 
@@ -112,9 +132,45 @@ def _ocr(params: Params) -> LockEntry:
     return _weights("rapidocr", names, files, ("rapidocr", "onnxruntime"))
 
 
+def _served(role: str, model: ModelParams, ask: bool) -> LockEntry:
+    """A model behind an OpenAI-compatible server; `ask` for what the server says of it.
+
+    Raises:
+        ConfigError: if no model is named.
+        ModelLockError: if the server cannot be reached or does not have the model.
+    """
+    if not model.id:
+        raise ConfigError(
+            f"The role {role} has no model.",
+            remedy=f"Name one in params.yaml ({SERVED_PARAMS[role]}.id), as its server calls it.",
+        )
+    entry = LockEntry(provider=SERVED, id=model.id)
+    if not ask:
+        return entry
+    from docmemo.models.endpoints import endpoint_of, served_model
+
+    return entry.model_copy(update={"served": served_model(endpoint_of(role), model.id)})
+
+
 def _embedder(params: Params) -> LockEntry:
+    if params.embed.backend == "colqwen":
+        from docmemo.models.colqwen_files import identify
+
+        return identify(params.embed)
     packages = installed.versions("bm25s", "PyStemmer")
     return LockEntry(provider="docmemo", id=params.embed.backend, package_version=packages)
+
+
+def served_roles(params: Params) -> dict[str, ModelParams]:
+    """The roles that a model behind a server plays with these parameters."""
+    chosen = {
+        "summarizer": (params.summarize.backend == "vlm", params.summarize.model),
+        "schema": (params.schema_.backend == "vlm", params.schema_.model),
+        "reranker": (params.answer.reranker == "vlm", params.answer.reranker_model),
+        "reasoner": (params.answer.reader == "vlm", params.answer.reader_model),
+        "judge": (params.judge.backend == "llm", params.judge.model),
+    }
+    return {role: model for role, (used, model) in chosen.items() if used}
 
 
 def _summarizer(params: Params) -> LockEntry:
@@ -158,21 +214,30 @@ _RESOLVERS: dict[str, Callable[[Params], LockEntry]] = {
 }
 
 
-def resolve_role(params: Params, role: str) -> dict[str, Any]:
+def resolve_role(params: Params, role: str, *, ask: bool = False) -> dict[str, Any]:
     """The lock entry of what would run in a role now; empty fields are left out.
 
+    Args:
+        params: all parameters.
+        role: one of ROLES.
+        ask: ask the server of a served model what it says of it; else only its name is known.
+
     Raises:
-        ModelLockError: if the role is unknown, or its package or model files are not installed.
-        ConfigError: if params name an unknown reader or reranker.
+        ModelLockError: if the role is unknown, its package or model files are not installed, or its server cannot
+            be asked.
+        ConfigError: if params name an unknown reader or reranker, or no model.
     """
     if role not in _RESOLVERS:
         raise ModelLockError(f"Unknown role {role!r}.", remedy=f"Known roles: {', '.join(ROLES)}.")
+    served = served_roles(params)
+    if role in served:
+        return _served(role, served[role], ask).model_dump(mode="json", exclude_defaults=True)
     return _RESOLVERS[role](params).model_dump(mode="json", exclude_defaults=True)
 
 
 def resolve_lock(params: Params) -> dict[str, dict[str, Any]]:
-    """The whole lock for these parameters: role to entry. Heavy packages are not imported."""
-    return {role: resolve_role(params, role) for role in ROLES}
+    """The whole lock for these parameters: role to entry. Servers are asked; heavy packages are not imported."""
+    return {role: resolve_role(params, role, ask=True) for role in ROLES}
 
 
 def write_lock(lock: Mapping[str, Any], path: Path = LOCK_FILE) -> None:
@@ -236,7 +301,9 @@ def require_lock(params: Params, roles: Iterable[str], path: Path = LOCK_FILE) -
             now = resolve_role(params, role)
         except ConfigError as error:
             raise ModelLockError(error.message, remedy=error.remedy) from error
-        if lock.get(role) != now:
+        locked = lock.get(role)
+        known = {k: v for k, v in locked.items() if k != "served"} if locked is not None else None
+        if known != now:
             wrong.append(Difference(role, lock.get(role), now))
     if wrong:
         listing = "\n  ".join(str(difference) for difference in wrong)

@@ -12,8 +12,8 @@ from typing import Any
 from docmemo.errors import ConfigError
 
 BACKENDS: dict[str, dict[str, str]] = {
-    "reader": {"embedded": "docmemo.qa.evidence:EmbeddedReader"},
-    "reranker": {"embedded": "docmemo.qa.evidence:EmbeddedReranker"},
+    "reader": {"embedded": "docmemo.qa.evidence:EmbeddedReader", "vlm": "docmemo.qa.reasoner:VlmReader"},
+    "reranker": {"embedded": "docmemo.qa.evidence:EmbeddedReranker", "vlm": "docmemo.qa.rerank:VlmReranker"},
 }
 """Kind to backend name to `module:attribute`. Names resolve at run time, so upper layers may be named here."""
 

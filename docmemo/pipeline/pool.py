@@ -21,7 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -176,6 +176,13 @@ class _Keeper(threading.Thread):
         self._end.set()
 
 
+class Closable(Protocol):
+    """Anything with processes of its own."""
+
+    def close(self) -> None:
+        """End them at once."""
+
+
 @dataclass
 class _Chunk:
     pages: list[int]
@@ -201,6 +208,7 @@ class WorkPool:
         self._closed = False
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._beats = 0
+        self._attached: list[Closable] = []
 
     def __enter__(self) -> WorkPool:
         return self
@@ -214,10 +222,19 @@ class WorkPool:
             self._closed = True
             keeper, self._keeper = self._keeper, None
             folder, self._folder = self._folder, None
+            attached, self._attached = self._attached, []
+        for other in attached:
+            other.close()
         if keeper is not None:
             keeper.finish()
         if folder is not None:
             folder.cleanup()
+
+    def attach(self, other: Closable) -> None:
+        """Close `other` when this pool is closed: an interrupted step closes its pool, whatever else it waits for."""
+        with self._lock:
+            if not any(other is known for known in self._attached):
+                self._attached.append(other)
 
     def map_pages(
         self,

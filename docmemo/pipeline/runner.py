@@ -16,9 +16,10 @@ from docmemo.artifacts import artifact_name, read_json, write_json
 from docmemo.errors import ArtifactError, DocumentError, PageError
 from docmemo.fingerprint import code_digest, digest
 from docmemo.pipeline.pool import WorkPool
-from docmemo.pipeline.step import Job, Step, StepResult
+from docmemo.pipeline.step import WHOLE, Job, Step, StepResult
 from docmemo.store import Entry, Store, describe
 from docmemo.types import Document, Record
+from docmemo.usage import Usage
 
 INDEX = "index.json"
 
@@ -32,9 +33,11 @@ class IndexEntry(Record):
     key: str
     sha256: str
     failures: dict[str, str] = Field(default_factory=dict)
-    """Page (as text) to the reason why it is missing."""
+    """Page (as text; "0" is the whole document) to the reason why it is missing or made in another way."""
     complete: bool = True
-    """False when a timeout or a worker's death left a hole: this artifact is never reused."""
+    """False when a timeout, a worker's death or a model's absence left a hole: this artifact is never reused."""
+    usage: Usage | None = None
+    """What models cost, the replies of earlier runs included; None where none was asked."""
 
 
 class Index(Record):
@@ -47,6 +50,12 @@ class Index(Record):
     failed: dict[str, str] = Field(default_factory=dict)
     """doc_id to the reason and remedy."""
 
+    @property
+    def usage(self) -> Usage:
+        """What models cost for all documents, summed in their order."""
+        spent = [self.documents[doc_id].usage for doc_id in sorted(self.documents)]
+        return sum((usage for usage in spent if usage is not None), Usage())
+
 
 @dataclass
 class Summary:
@@ -57,6 +66,8 @@ class Summary:
     failed: dict[str, str] = field(default_factory=dict)
     incomplete: list[str] = field(default_factory=list)
     """Documents with a hole that a timeout or a died worker left, or that failed for such a reason."""
+    waiting: dict[str, str] = field(default_factory=dict)
+    """doc_id to why a model did not do its part this time: the stage must not be taken as finished."""
     removed: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     """doc_id to wall seconds of its computation, whenever that was."""
@@ -71,9 +82,13 @@ class Summary:
         return f"{name}: " + ", ".join(parts)
 
 
-def artifact_key(step: Step, job: Job) -> str:
-    """The store key of a document's artifact: the step, its inputs, parameters and models, and the working code."""
-    return digest({"step": step.name, "inputs": dict(step.key(job)), "code": code_digest(step.modules)})
+def artifact_key(step: Step, job: Job, used: Mapping[str, Any] | None = None) -> str:
+    """The store key of a document's artifact: the step, its inputs, parameters and models, and the working code.
+
+    `used` replaces entries of the step's key by what was really used (StepResult.used).
+    """
+    inputs = {**step.key(job), **(used or {})}
+    return digest({"step": step.name, "inputs": inputs, "code": code_digest(step.modules)})
 
 
 @dataclass(frozen=True)
@@ -84,6 +99,15 @@ class Ensured:
     computed: bool
     """Whether it was computed now rather than taken from the store."""
     complete: bool = True
+    waiting: str = ""
+    """Why a model did not do its part this time."""
+
+    def remarks(self) -> list[str]:
+        """What is not as it was asked for, page by page."""
+        return [
+            f"{'the document as a whole' if page == str(WHOLE) else f'page {page}'}: {reason}"
+            for page, reason in self.entry.failures.items()
+        ]
 
 
 def ensure(step: Step, job: Job, target: Path, store: Store, pool: WorkPool) -> Ensured:
@@ -101,13 +125,15 @@ def ensure(step: Step, job: Job, target: Path, store: Store, pool: WorkPool) -> 
         start = time.perf_counter()
         result: StepResult = step.compute(job, temporary, pool)
         seconds = time.perf_counter() - start
+        key = artifact_key(step, job, result.used) if result.used else key
         failures = {str(page): reason for page, reason in sorted(result.failures.items())}
         keeper = store if result.storable else Store(folder)
-        keeper.add(step.name, key, temporary, seconds=seconds, failures=failures)
+        usage = result.usage.model_dump(mode="json") if result.usage is not None else None
+        keeper.add(step.name, key, temporary, seconds=seconds, failures=failures, usage=usage)
         entry = keeper.fetch(step.name, key, target)
         if entry is None:
             raise ArtifactError(f"{target} could not be written.", remedy="Check the disk.")
-        return Ensured(entry, computed=True, complete=result.storable)
+        return Ensured(entry, computed=True, complete=result.storable, waiting=result.waiting)
 
 
 def read_index(folder: Path) -> Index:
@@ -130,7 +156,8 @@ def seed(store: Store, folders: Iterable[Path]) -> int:
         for item in index.documents.values():
             path = folder / item.file
             if item.complete and path.is_file() and not store.has(index.step, item.key):
-                entry = store.add(index.step, item.key, path, failures=item.failures)
+                usage = item.usage.model_dump(mode="json") if item.usage is not None else None
+                entry = store.add(index.step, item.key, path, failures=item.failures, usage=usage)
                 if entry.sha256 != item.sha256:
                     store.discard(index.step, item.key)
                 else:
@@ -206,12 +233,14 @@ def _collect(step: Step, job: Job, future: Future[Ensured], index: Index, summar
         log.warning("%s: %s failed: %s", step.name, doc_id, error)
         return
     entry = ensured.entry
-    if not ensured.complete:
+    if ensured.waiting:
+        summary.waiting[doc_id] = ensured.waiting
+    elif not ensured.complete:
         summary.incomplete.append(doc_id)
     (summary.computed if ensured.computed else summary.reused).append(doc_id)
     summary.seconds[doc_id] = entry.seconds
-    for page, reason in entry.failures.items():
-        log.warning("%s: %s page %s is missing: %s", step.name, doc_id, page, reason)
+    for remark in ensured.remarks():
+        log.warning("%s: %s, %s", step.name, doc_id, remark)
     index.documents[doc_id] = IndexEntry(
         file=artifact_name(doc_id, step.suffix), complete=ensured.complete, **describe(entry)
     )

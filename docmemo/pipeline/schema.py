@@ -1,4 +1,7 @@
-"""The schema step: a document's type, topic, sections, and what each page carries."""
+"""The schema step, structural: a document's type, topic, sections, and what each page carries.
+
+By a model: docmemo/pipeline/schema_vlm.py.
+"""
 
 from __future__ import annotations
 
@@ -58,14 +61,17 @@ class SchemaStep:
     )
 
     def key(self, job: Job) -> Mapping[str, Any]:
-        """Lines, regions, keywords, parameters and model; pictures of pages and crops do not count."""
+        """Lines, regions, keywords, parameters and model; pictures of pages and crops do not count.
+
+        Left out: the parameters of backend vlm, which decide nothing here.
+        """
         layout, summaries = job.inputs.get("layout"), job.inputs.get("summarize")
         keywords = {s.page: s.keywords for s in read_json(summaries, SummarySet).summaries} if summaries else {}
         return {
             "lines": lines_digest(read_pages(job.inputs["render"])),
             "regions": digest(_regions(read_layout(layout))) if layout else None,
             "keywords": digest({str(page): words for page, words in keywords.items()}) if summaries else None,
-            "params": self.params.model_dump(mode="json"),
+            "params": self.params.model_dump(mode="json", exclude={"model"}),
             "schema": self.models["schema"],
         }
 

@@ -9,6 +9,10 @@ from typing import Any, Protocol
 
 from docmemo.pipeline.pool import WorkPool
 from docmemo.types import Document
+from docmemo.usage import Usage
+
+WHOLE = 0
+"""Stands for the document as a whole where a page is named."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,15 @@ class StepResult:
     """What happened while an artifact was written."""
 
     failures: dict[int, str] = field(default_factory=dict)
-    """Page to the reason why it is missing from the artifact."""
+    """Page (or WHOLE) to the reason why it is missing from the artifact, or made in another way than was asked."""
     storable: bool = True
-    """False when a timeout or a worker's death left a hole, so that the result must not be reused."""
+    """False when a timeout, a worker's death or a model's absence left a hole, so that it must not be reused."""
+    waiting: str = ""
+    """Why a model did not do its part this time; not '': the stage must not be taken as finished."""
+    usage: Usage | None = None
+    """What models cost; None where none was asked."""
+    used: Mapping[str, Any] = field(default_factory=dict)
+    """Entries of the step's key that came out otherwise (a smaller batch); it is filed under what was used."""
 
 
 class Step(Protocol):

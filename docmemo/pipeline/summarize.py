@@ -1,4 +1,7 @@
-"""The summarize step: a summary and keywords for each page."""
+"""The summarize step, extractive: a summary and keywords for each page.
+
+By a model: docmemo/pipeline/summarize_vlm.py.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +50,13 @@ class SummarizeStep:
     )
 
     def key(self, job: Job) -> Mapping[str, Any]:
-        """Lines with their boxes and sizes (with the document's name, which the file holds), parameters, model."""
+        """Lines with their boxes and sizes (with the document's name, which the file holds), parameters, model.
+
+        Left out: the parameters of backend vlm, which decide nothing here.
+        """
         return {
             "lines": lines_digest(read_pages(job.inputs["render"])),
-            "params": self.params.model_dump(mode="json"),
+            "params": self.params.model_dump(mode="json", exclude={"model", "page_side", "text_chars"}),
             "summarizer": self.models["summarizer"],
         }
 

@@ -5,7 +5,7 @@
 | no_schema | schema memory is absent from rerank and reason requests, and its sections spread nothing |
 | no_belief | l = 0, and evidence is chosen by current similarity |
 | no_episodic | history and notes are hidden; the refined query still drives retrieval |
-| no_memory | all three |
+| no_memory | all three, and no useful page is shown again |
 | no_bayes | a and b stay at the prior |
 | greedy | th is the posterior mean, not a draw |
 | no_crops | no crops of tables and figures |
@@ -51,13 +51,13 @@ def plan(loop: LoopParams, belief: BeliefParams) -> Plan:
         "no_schema": {"show_schema": False, "belief": _with(belief, section_gain=0.0)},
         "no_belief": {"belief": _with(belief, policy="none")},
         "no_episodic": {"show_notes": False},
-        "no_memory": silent,
+        "no_memory": {**silent, "loop": _with(loop, keep_useful=0)},
         "no_bayes": {"learn": False},
         "greedy": {"belief": _with(belief, policy="mean")},
         "no_crops": {"loop": _with(loop, crops=0)},
         "no_propagation": {"belief": _with(belief, radius=0, section_gain=0.0)},
         "static": {"loop": _with(loop, rounds=1)},
-        "requery": {**silent, "accumulate": False},
+        "requery": {**silent, "accumulate": False, "loop": _with(loop, keep_useful=0)},
         "fixed_rounds": {"stop_early": False},
     }
     return Plan(**{"loop": loop, "belief": belief, **changes[loop.ablation]})

@@ -1,6 +1,7 @@
 """Questions about files that are in no dataset: render, index, answer, with finished work taken from the store.
 
-No Prefect, no DVC, no manifest. Layout is left out: it costs half a second a page and the answer does not need it.
+No Prefect, no DVC, no manifest. Layout costs half a second a page; so it is made only where crops of tables and
+figures can help (a reader that sees pictures) and the files are short (`LAYOUT_PAGES`).
 """
 
 from __future__ import annotations
@@ -16,21 +17,38 @@ from docmemo.config import Params, RetrievalParams
 from docmemo.documents.pdf import digest_source, image_files, inspect_document
 from docmemo.errors import DocumentError, PageError
 from docmemo.models.lock import resolve_role
-from docmemo.models.registry import resolve
+from docmemo.pipeline.backends import schema_step, summarize_step
 from docmemo.pipeline.embed import EmbedStep
+from docmemo.pipeline.layout import LayoutStep
 from docmemo.pipeline.pool import WorkPool
 from docmemo.pipeline.render import RenderStep
 from docmemo.pipeline.runner import ensure
-from docmemo.pipeline.schema import SchemaStep
 from docmemo.pipeline.step import Job, Step
-from docmemo.pipeline.summarize import SummarizeStep
 from docmemo.qa.corpus import Artifacts, DocumentView
+from docmemo.qa.images import Picture
 from docmemo.qa.loop import Loop, Policy
+from docmemo.qa.parts import limited, make_reader, make_reranker
+from docmemo.retrieval.encoders import query_encoder
+from docmemo.retrieval.late_interaction import PageVectors
 from docmemo.retrieval.lexical import LexicalIndex
 from docmemo.retrieval.retriever import PageRetriever
 from docmemo.settings import Settings
 from docmemo.store import Store
-from docmemo.types import AnswerRecord, Document, LayoutSet, Page, PageSet, Question, SchemaMemory, Section
+from docmemo.types import (
+    AnswerRecord,
+    Document,
+    LayoutSet,
+    Page,
+    PageCrop,
+    PageSet,
+    Question,
+    RoundRecord,
+    SchemaMemory,
+    Section,
+)
+
+LAYOUT_PAGES = 40
+"""Most pages of all files together whose layout is made: some 20 seconds on one core."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +89,8 @@ class JointView(DocumentView):
     """Several documents as one: pages are numbered through, and know where they come from."""
 
     def __init__(self, views: Sequence[DocumentView], retrieval: RetrievalParams) -> None:
-        super().__init__(" + ".join(v.doc_id for v in views), views[0].artifacts, retrieval)
+        first = views[0]
+        super().__init__(" + ".join(v.doc_id for v in views), first.artifacts, retrieval, first.query_encoder)
         self.views = list(views)
 
     @cached_property
@@ -97,24 +116,60 @@ class JointView(DocumentView):
     @cached_property
     def retriever(self) -> PageRetriever:
         """Scores the pages of all documents together."""
-        return PageRetriever.joint([(view.page_set, view.index) for view in self.views], self.retrieval)
+        pairs = [(view.page_set, view.index) for view in self.views]
+        return PageRetriever.joint(pairs, self.retrieval, self.visual)
+
+    def page_vectors(self) -> PageVectors:
+        """The vectors of all documents' page images."""
+        return PageVectors.merge([view.page_vectors() for view in self.views])
+
+    @cached_property
+    def summaries(self) -> dict[int, str]:
+        """Page summaries by joint page."""
+        places = enumerate(self._places, 1)
+        return {joint: self.views[i].summaries.get(page, "") for joint, (i, page) in places}
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Joint pages before each document's first one."""
+        starts = [0]
+        for view in self.views[:-1]:
+            starts.append(starts[-1] + len(view.page_set.pages))
+        return starts
 
     @cached_property
     def schema(self) -> SchemaMemory:
         """The documents' sections one after the other."""
         joint = SchemaMemory(doc_id=self.doc_id)
-        start = 0
-        for view in self.views:
+        for view, start in zip(self.views, self._starts, strict=True):
             for s in view.schema.sections:
                 moved = {"first_page": s.first_page + start, "last_page": s.last_page + start}
                 joint.sections.append(Section(label=s.label, level=s.level, **moved))
-            start += len(view.page_set.pages)
+            joint.carries |= {page + start: kinds for page, kinds in view.schema.carries.items()}
         return joint
 
     @cached_property
     def layout(self) -> LayoutSet:
-        """No regions."""
-        return LayoutSet(doc_id=self.doc_id)
+        """The regions of all documents."""
+        joint = LayoutSet(doc_id=self.doc_id)
+        for view, start in zip(self.views, self._starts, strict=True):
+            joint.regions += [r.model_copy(update={"page": r.page + start}) for r in view.layout.regions]
+        return joint
+
+    def page_picture(self, page: int) -> Picture | None:
+        """The picture of a joint page."""
+        view, number = self._places[page - 1]
+        return self.views[view].page_picture(number)
+
+    def crop_picture(self, crop: PageCrop) -> Picture | None:
+        """The picture of a table or figure on a joint page."""
+        view, number = self._places[crop.page - 1]
+        return self.views[view].crop_picture(crop.model_copy(update={"page": number}))
+
+    def source(self, page: int) -> str:
+        """The file of a joint page, and the page in it."""
+        view, number = self._places[page - 1]
+        return f"{Path(self.views[view].doc_id).name}, its page {number}"
 
     def documents_of(self, pages: Sequence[int]) -> list[int]:
         """Index of the document each page is of."""
@@ -152,13 +207,16 @@ def _look(path: Path) -> Document:
     return Document(doc_id=path.name, path=path.name, kind=kind, sha256=digest_source(path, kind), n_pages=n_pages)
 
 
-def _steps(params: Params) -> dict[str, Step]:
-    models = {role: resolve_role(params, role) for role in ("renderer", "ocr", "embedder", "summarizer", "schema")}
+def _steps(params: Params, settings: Settings, with_layout: bool) -> dict[str, Step]:
+    roles = ["renderer", "ocr", "embedder", "summarizer", "schema", *(["layout"] if with_layout else [])]
+    models = {role: resolve_role(params, role) for role in roles}
+    layout: dict[str, Step] = {"layout": LayoutStep(params.layout, models)} if with_layout else {}
     return {
         "render": RenderStep(params.render, models),
+        **layout,
         "embed": EmbedStep(params.embed, models),
-        "summarize": SummarizeStep(params.summarize, models),
-        "schema": SchemaStep(params.schema_, models),
+        "summarize": summarize_step(params, models, settings),
+        "schema": schema_step(params, models, settings),
     }
 
 
@@ -172,18 +230,20 @@ class Preparer:
     folder: Path
     """Where artifacts of this call are put."""
     say: Callable[[str], None]
+    settings: Settings
+    with_layout: bool = False
 
     def __post_init__(self) -> None:
-        self._steps = _steps(self.params)
+        self._steps = _steps(self.params, self.settings, self.with_layout)
+        self._encoder = query_encoder(self.params, {"embedder": resolve_role(self.params, "embedder")}, self.settings)
         self.computed: dict[str, bool] = {}
 
-    def view(self, path: Path, number: int) -> DocumentView:
+    def view(self, path: Path, document: Document, number: int) -> DocumentView:
         """The view of one file.
 
         Raises:
             DocumentError: if it cannot be used.
         """
-        document = _look(path)
         made: dict[str, Path] = {}
         for name, step in self._steps.items():
             inputs = {need: made[need] for need in step.needs if need in made}
@@ -191,38 +251,48 @@ class Preparer:
             if name == "render" and document.n_pages > 20:
                 self.say(f"{path.name}: {document.n_pages} pages")
             ensured = ensure(step, Job(document, path, inputs), target, self.store, self.pool)
-            for page, reason in ensured.entry.failures.items():
-                self.say(f"{path.name}: page {page} is missing: {reason}")
+            for remark in ensured.remarks():
+                self.say(f"{path.name}, {remark}")
             self.computed[path.name] = self.computed.get(path.name, False) or ensured.computed
             made[name] = target
-        artifacts = Artifacts(made["render"], made["embed"], made["summarize"], made["schema"])
-        return DocumentView(str(path), artifacts, self.params.retrieval)
+        artifacts = Artifacts(
+            made["render"], made["embed"], made["summarize"], made["schema"], layout=made.get("layout")
+        )
+        return DocumentView(str(path), artifacts, self.params.retrieval, self._encoder)
 
 
-async def ask(
-    files: Sequence[Path], text: str, params: Params, settings: Settings, say: Callable[[str], None], stack: ExitStack
-) -> AdhocAnswer:
-    """Answer one question about some files.
+def _wants_layout(params: Params, documents: Sequence[Document], say: Callable[[str], None]) -> bool:
+    """Whether crops help and are cheap enough."""
+    if params.answer.reader != "vlm" or not params.answer.reader_model.images or params.loop.crops == 0:
+        return False
+    pages = sum(document.n_pages for document in documents)
+    if pages > LAYOUT_PAGES:
+        say(f"{pages} pages: tables and figures are shown as part of their pages only, without enlarged crops.")
+    return pages <= LAYOUT_PAGES
 
-    Args:
-        files: PDFs or folders of page images.
-        text: the question.
-        params: all parameters; the dataset's are not used.
-        settings: store and workers.
-        say: told of progress and of files that cannot be used.
-        stack: keeps the artifacts until the caller is done with the answer.
+
+def open_files(
+    files: Sequence[Path], params: Params, settings: Settings, say: Callable[[str], None], folder: Path, store: Store
+) -> tuple[DocumentView, list[FailedFile], dict[str, bool]]:
+    """The view of all files that can be used, those that cannot, and what had to be computed.
 
     Raises:
         DocumentError: if no file can be used.
     """
-    store = Store(settings.store_dir)
-    folder = stack.enter_context(store.workspace())
-    views, failed = [], []
+    failed: list[FailedFile] = []
+    good: list[tuple[Path, Document]] = []
+    for path in files:
+        try:
+            good.append((path, _look(path)))
+        except DocumentError as error:
+            failed.append(FailedFile(str(path), str(error)))
+    with_layout = _wants_layout(params, [document for _, document in good], say)
+    views = []
     with WorkPool(settings.workers, settings.page_timeout) as pool:
-        preparer = Preparer(params, store, pool, folder, say)
-        for number, path in enumerate(files):
+        preparer = Preparer(params, store, pool, folder, say, settings, with_layout)
+        for number, (path, document) in enumerate(good):
             try:
-                views.append(preparer.view(path, number))
+                views.append(preparer.view(path, document, number))
             except (DocumentError, PageError) as error:
                 failed.append(FailedFile(str(path), str(error)))
     reasons = [f"{file.path}: {file.reason}" for file in failed]
@@ -231,11 +301,43 @@ async def ask(
     for reason in reasons:
         say(reason)
     view = views[0] if len(views) == 1 else JointView(views, params.retrieval)
+    return view, failed, preparer.computed
+
+
+async def ask(
+    files: Sequence[Path],
+    text: str,
+    params: Params,
+    settings: Settings,
+    say: Callable[[str], None],
+    stack: ExitStack,
+    on_round: Callable[[RoundRecord], None] = lambda _record: None,
+) -> AdhocAnswer:
+    """Answer one question about some files.
+
+    Args:
+        files: PDFs or folders of page images.
+        text: the question.
+        params: all parameters; the dataset's are not used.
+        settings: store, workers, and the server of the models.
+        say: told of progress and of files that cannot be used.
+        stack: keeps the artifacts until the caller is done with the answer.
+        on_round: hears of each round when it is over.
+
+    Raises:
+        DocumentError: if no file can be used.
+        ModelError: if a model cannot be used.
+    """
+    store = Store(settings.store_dir)
+    folder = stack.enter_context(store.workspace())
+    view, failed, computed = open_files(files, params, settings, say, folder, store)
     loop = Loop(
-        resolve("reranker", params.answer.reranker)(params),
-        resolve("reader", params.answer.reader)(params),
+        make_reranker(params, {}, settings),
+        make_reader(params, {}, settings),
         Policy(params.loop, params.belief, params.answer.seed),
+        on_round,
     )
     question = Question(question_id="ask", doc_id=view.doc_id, question=text)
-    record, _ = await loop.answer(question, view)
-    return AdhocAnswer(record, view, failed, preparer.computed)
+    with limited(params.answer):
+        record, _ = await loop.answer(question, view)
+    return AdhocAnswer(record, view, failed, computed)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from docmemo.config import Params
 from docmemo.errors import AccessDeniedError, DocumentError
 from docmemo.fingerprint import code_digest, digest
-from docmemo.models.registry import is_plugin, resolve
+from docmemo.models.registry import is_plugin
 from docmemo.qa.corpus import Corpus, may_read
 from docmemo.qa.journal import Journal
 from docmemo.qa.loop import Loop, Policy
-from docmemo.qa.protocols import Reader, Reranker
+from docmemo.qa.parts import limited, make_reader, make_reranker
 from docmemo.qa.replay import JournaledReader, JournaledReranker
 from docmemo.qa.trace import Trace
+from docmemo.settings import Settings
 from docmemo.types import AnswerRecord, Document, Failure, Question
 from docmemo.usage import Usage
 
@@ -36,6 +37,7 @@ WORKING_MODULES = (
     "docmemo.retrieval.candidates",
     "docmemo.retrieval.fusion",
     "docmemo.retrieval.instructions",
+    "docmemo.retrieval.late_interaction",
     "docmemo.retrieval.lexical",
     "docmemo.retrieval.references",
     "docmemo.retrieval.retriever",
@@ -46,6 +48,23 @@ WORKING_MODULES = (
     "docmemo.types",
 )
 """Modules whose code decides an answer."""
+VISUAL_MODULES = ("docmemo.models.colqwen", "docmemo.models.colqwen_queries")
+"""The same, where queries are embedded to score page images."""
+SERVED_MODULES = (
+    "docmemo.models.budget",
+    "docmemo.models.images",
+    "docmemo.models.rendering",
+    "docmemo.models.structured",
+    "docmemo.models.tokens",
+    "docmemo.prompts",
+    "docmemo.qa.citations",
+    "docmemo.qa.fitting",
+    "docmemo.qa.images",
+    "docmemo.qa.material",
+    "docmemo.qa.reasoner",
+    "docmemo.qa.rerank",
+)
+"""The same, where a model behind a server reads or reranks. Sending and retrying decide nothing."""
 
 
 @dataclass
@@ -59,6 +78,7 @@ class Answering:
         failed: doc_id to the reason why an offline stage has no artifact of it.
         content: doc_id to what its artifacts contain (digests by stage), part of every key.
         corpus: opens documents.
+        settings: where servers are, for parts that need one; read from the environment when None.
     """
 
     params: Params
@@ -67,13 +87,18 @@ class Answering:
     failed: Mapping[str, str]
     content: Mapping[str, Mapping[str, str]]
     corpus: Corpus
+    settings: Settings | None = None
 
     def __post_init__(self) -> None:
         params = self.params
-        self._reader = cast(Reader, resolve("reader", params.answer.reader)(params))
-        self._reranker = cast(Reranker, resolve("reranker", params.answer.reranker)(params))
+        self._reader = make_reader(params, self.models, self.settings)
+        self._reranker = make_reranker(params, self.models, self.settings)
         self._policy = Policy(params.loop, params.belief, params.answer.seed)
-        self.code = code_digest(WORKING_MODULES)
+        served = "vlm" in (params.answer.reader, params.answer.reranker)
+        visual = params.embed.backend == "colqwen"
+        self.code = code_digest(
+            (*WORKING_MODULES, *(SERVED_MODULES if served else ()), *(VISUAL_MODULES if visual else ()))
+        )
         """Digest of the code that decides an answer."""
         self._has_plugin = is_plugin(params.answer.reader) or is_plugin(params.answer.reranker)
         self._configuration = digest(
@@ -83,10 +108,30 @@ class Answering:
                 "loop": params.loop.model_dump(mode="json"),
                 "answer": params.answer.model_dump(mode="json"),
                 "models": dict(self.models),
+                "prompts": self._prompts(),
                 "all": params.model_dump(mode="json", exclude={"dataset", "report"}) if self._has_plugin else None,
                 "code": self.code,
             }
         )
+
+    def _prompts(self) -> dict[str, str]:
+        """Digests of the prompts that reader and reranker send."""
+        if "vlm" not in (self.params.answer.reader, self.params.answer.reranker):
+            return {}
+        from docmemo.prompts import digests_for
+
+        return {name: value for name, value in digests_for(self.params).items() if name in ("rerank", "reason")}
+
+    async def prepare(self) -> None:
+        """Before a run asks anything: let reader and reranker check what they need.
+
+        Raises:
+            DocMemoError: if one of them cannot work; no question would fare better.
+        """
+        for part in (self._reader, self._reranker):
+            prepare = getattr(part, "prepare", None)
+            if prepare is not None:
+                await prepare()
 
     def key(self, question: Question) -> str:
         """What an answer is filed under: the question without its gold, the document's content, the configuration.
@@ -127,7 +172,8 @@ class Answering:
         if journal is not None and getattr(reranker, "costly", True):
             reranker = JournaledReranker(reranker, journal, key)
         loop = Loop(reranker, reader, self._policy)
-        return await loop.answer(question.without_gold(), self.corpus.view(question.doc_id))
+        with limited(self.params.answer):
+            return await loop.answer(question.without_gold(), self.corpus.view(question.doc_id))
 
 
 def failed_record(question: Question, failure: Failure, usage: Usage) -> AnswerRecord:

@@ -140,6 +140,18 @@ class Controller:
         first = self.rounds[-1].similarity if self.params.policy == "none" else self.belief.mean.tolist()
         return self._with_explored(self._in_order(first, accumulated))
 
+    def best_first(self, pages: Sequence[int]) -> list[int]:
+        """Pages by posterior mean (with policy "none" by current similarity); ties: current score, then page."""
+        assert self.belief is not None, "start_round comes first"
+        current = self.rounds[-1]
+        first = current.similarity if self.params.policy == "none" else self.belief.mean.tolist()
+
+        def order(page: int) -> tuple[float, float, int]:
+            row = self._position[page]
+            return -first[row], -current.score[row], page
+
+        return sorted(pages, key=order)
+
     def feedback(self, useful: Sequence[int], irrelevant: Sequence[int], read: Sequence[int] = ()) -> None:
         """End the round with the pages read and the reader's verdict on them."""
         assert self.belief is not None, "start_round comes first"

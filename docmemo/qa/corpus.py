@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +12,11 @@ from pathlib import Path
 
 from docmemo.artifacts import read_json, read_layout, read_pages
 from docmemo.config import RetrievalParams
+from docmemo.qa.images import ImageCache, Picture
+from docmemo.retrieval.late_interaction import PageVectors, QueryEncoder, VisualScorer
 from docmemo.retrieval.lexical import LexicalIndex
 from docmemo.retrieval.retriever import PageRetriever
-from docmemo.types import LayoutSet, Page, PageSet, Question, SchemaMemory, SummarySet
+from docmemo.types import LayoutSet, Page, PageCrop, PageSet, Question, SchemaMemory, SummarySet
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class DocumentView:
     doc_id: str
     artifacts: Artifacts
     retrieval: RetrievalParams
+    query_encoder: QueryEncoder | None = None
+    """Embeds queries where page images are scored; None where words alone decide."""
 
     @cached_property
     def page_set(self) -> PageSet:
@@ -52,7 +58,21 @@ class DocumentView:
     @cached_property
     def retriever(self) -> PageRetriever:
         """Scores pages against a query."""
-        return PageRetriever(self.page_set, self.index, self.retrieval)
+        return PageRetriever(self.page_set, self.index, self.retrieval, self.visual)
+
+    def page_vectors(self) -> PageVectors:
+        """The vectors of the page images, read anew."""
+        return PageVectors.load(self.artifacts.embedding)
+
+    @cached_property
+    def visual(self) -> VisualScorer | None:
+        """Scores page images; None where they are not embedded."""
+        return VisualScorer(self.page_vectors, self.query_encoder) if self.query_encoder is not None else None
+
+    async def prepare(self, queries: Sequence[str]) -> None:
+        """Before pages are scored: let a model embed the queries, in a thread, since that can take seconds."""
+        if self.query_encoder is not None:
+            await asyncio.to_thread(self.retriever.prepare, queries)
 
     @cached_property
     def summaries(self) -> Mapping[int, str]:
@@ -70,6 +90,32 @@ class DocumentView:
         if self.artifacts.layout is None:
             return LayoutSet(doc_id=self.doc_id)
         return read_layout(self.artifacts.layout)
+
+    @cached_property
+    def images(self) -> ImageCache:
+        """Pictures of this document as they are sent to models, each encoded once."""
+        return ImageCache()
+
+    def page_picture(self, page: int) -> Picture | None:
+        """The picture of a page; None for a page that could not be rendered."""
+        record = self.by_number[page]
+        if not record.image:
+            return None
+        return Picture(self.images, self.artifacts.pages, record.image, record.image_width, record.image_height)
+
+    def crop_picture(self, crop: PageCrop) -> Picture | None:
+        """The picture of a table or figure; None where the layout has none of it."""
+        for region in self.layout.regions:
+            if region.crop and (region.page, region.kind, region.bbox) == (crop.page, crop.kind, crop.bbox):
+                assert self.artifacts.layout is not None, "regions come from a layout archive"
+                width, height = self.images.size(self.artifacts.layout, region.crop)
+                return Picture(self.images, self.artifacts.layout, region.crop, width, height)
+        return None
+
+    def source(self, page: int) -> str:
+        """The file a page is of, where the view spans several; '' for a single document."""
+        del page
+        return ""
 
     def scope(self, question: Question) -> list[int]:
         """Pages the question may use, ascending: the whole document or the question's window."""
@@ -95,11 +141,13 @@ class Corpus:
         self._open = opener
         self._keep = keep
         self._views: OrderedDict[str, DocumentView] = OrderedDict()
+        self._in_use: weakref.WeakValueDictionary[str, DocumentView] = weakref.WeakValueDictionary()
+        """Also those that had to make room while a question still reads them: they are not opened a second time."""
 
     def view(self, doc_id: str) -> DocumentView:
         """The view of a document."""
-        view = self._views.pop(doc_id, None) or self._open(doc_id)
-        self._views[doc_id] = view
+        view = self._views.pop(doc_id, None) or self._in_use.get(doc_id) or self._open(doc_id)
+        self._views[doc_id] = self._in_use[doc_id] = view
         while len(self._views) > self._keep:
             self._views.popitem(last=False)
         return view

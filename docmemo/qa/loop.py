@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from docmemo.config import BeliefParams, LoopParams
-from docmemo.errors import DatasetError, ModelResponseError
+from docmemo.errors import DatasetError, DocMemoError, ModelResponseError
 from docmemo.memory.belief import Floats, section_numbers
 from docmemo.memory.episodic import Episode
 from docmemo.qa.ablations import plan
 from docmemo.qa.controller import Controller
 from docmemo.qa.corpus import DocumentView
 from docmemo.qa.crops import choose_crops
-from docmemo.qa.protocols import Reader, ReadReply, ReadRequest, Reranker, RerankRequest
+from docmemo.qa.protocols import Reader, ReadReply, ReadRequest, Reranker, RerankReply, RerankRequest
 from docmemo.qa.trace import RoundTrace, Trace
 from docmemo.retrieval.candidates import similarity as to_similarity
 from docmemo.types import AnswerRecord, Candidate, Citation, Question, RoundRecord
@@ -70,7 +70,8 @@ class Loop:
         """Run the rounds of one question.
 
         Raises:
-            DocMemoError: whatever a part raised; the caller decides about retries and records failures.
+            DocMemoError: whatever a part raised; the caller decides about retries and records failures. Its usage is
+                what this attempt spent; replies that an earlier one paid for are left out.
         """
         run = _Run(self, question, view)
         while not run.finished:
@@ -108,6 +109,8 @@ class _Run:
         self.records: list[RoundRecord] = []
         self.decision: ReadReply | None = None
         self.round = 0
+        self.spent = Usage()
+        """By this attempt: without replies that an earlier one paid for."""
 
     def _sections(self) -> list[int] | None:
         """The section of each page, where sections spread feedback."""
@@ -138,7 +141,15 @@ class _Run:
 
     async def one_round(self) -> None:
         """Retrieve, rerank, read, learn."""
+        try:
+            await self._one_round()
+        except DocMemoError as error:
+            error.usage = self.spent + error.usage
+            raise
+
+    async def _one_round(self) -> None:
         self.round += 1
+        await self.view.prepare(self.needs or [self.query])
         similarity = self._similarity()
         current = self.controller.start_round(self.query, similarity)
         record = RoundRecord(
@@ -153,19 +164,22 @@ class _Run:
             "schema": self.view.schema if self.plan.show_schema else None,
         }
         reranked = await self.parts.reranker.rerank(
-            RerankRequest(candidates=record.candidates, keep=self.plan.loop.reranked, **shown)
+            RerankRequest(candidates=record.candidates, keep=self.plan.loop.reranked, needs=self.needs, **shown)
         )
-        self._choose(record, reranked.pages)
+        self.spent += Usage() if reranked.replayed else reranked.usage
+        self._choose(record, reranked)
         reply = await self.parts.reader.read(
             ReadRequest(
                 evidence=record.evidence,
                 crops=record.crops,
                 earlier=[page for page in self._earlier() if page not in record.evidence],
                 last_round=self.last_round,
+                rounds=self.plan.loop.rounds,
                 margin=_margin(similarity),
                 **shown,
             )
         )
+        self.spent += Usage() if reply.replayed else reply.usage
         record.usage = reranked.usage + reply.usage
         self._learn(record, reply)
 
@@ -175,15 +189,26 @@ class _Run:
         scores = [to_similarity(self.view.retriever.score(query, self.pages)) for query in queries]
         return np.asarray(np.max(scores, axis=0), dtype=np.float64)
 
-    def _choose(self, record: RoundRecord, reranked: Sequence[int]) -> None:
+    def _choose(self, record: RoundRecord, reply: RerankReply) -> None:
         """P(t), A(t), E(t) and the crops of this round."""
         params = self.plan.loop
         offered = {candidate.page for candidate in record.candidates}
-        record.reranked = [p for p in _ordered_unique(reranked) if p in offered][: params.reranked]
+        named = _ordered_unique(reply.pages)
+        record.reranked = [p for p in named if p in offered][: params.reranked]
+        record.rerank_note, record.rerank_fitting = reply.note, reply.fitting
+        if invented := [p for p in named if p not in offered]:
+            said = f"Pages that were no candidates were left out: {', '.join(map(str, invented))}."
+            record.rerank_note = f"{reply.note} {said}".strip()
         earlier = self.accumulated if self.plan.accumulate else []
         self.accumulated = _ordered_unique([*earlier, *record.reranked])
         record.evidence = self._within_budget(self.controller.ranked(self.accumulated))[: params.evidence]
+        record.evidence += self._kept(record.evidence)
         record.crops = choose_crops(self.view, self.query, record.evidence, params.crops)
+
+    def _kept(self, evidence: Sequence[int]) -> list[int]:
+        """Useful pages of earlier rounds that are shown again beside this round's own (`loop.keep_useful`)."""
+        useful = {page for record in self.records for page in record.useful} - set(evidence)
+        return self.controller.best_first(sorted(useful))[: self.plan.loop.keep_useful]
 
     def _within_budget(self, pages: Sequence[int]) -> list[int]:
         """The pages in order, without new ones beyond the page budget."""
@@ -205,7 +230,13 @@ class _Run:
         return [Candidate(page=page, score=round(current.score[where[page]], 9)) for page in best]
 
     def _learn(self, record: RoundRecord, reply: ReadReply) -> None:
+        if reply.shown is not None:  # what did not fit the model's context was not read
+            record.evidence = [page for page in record.evidence if page in reply.shown]
+        record.crops = record.crops if reply.crops is None else reply.crops
+        record.fitting = reply.fitting
         record.useful, record.irrelevant, record.dropped = accept_feedback(reply, record.evidence)
+        cited = {c.page for c in reply.citations} - self.read - set(record.evidence)
+        record.dropped = sorted(cited | set(record.dropped))
         record.note, record.missing = reply.note, reply.missing
         self.controller.feedback(record.useful, record.irrelevant, record.evidence)
         self.episode = self.episode.add(self.query, reply.note, reply.missing)
@@ -215,8 +246,7 @@ class _Run:
         if reply.outcome == "query_update" and self.last_round and self.decision is None:
             raise ModelResponseError(
                 f"{self.question.question_id}: the reader asked for another query in the last round, "
-                "which must decide.",
-                usage=self._usage(),
+                "which must decide."
             )
         decided = reply.outcome != "query_update" and not record.gated
         if decided and (self.decision is None or not self.plan.stop_early):
@@ -254,7 +284,9 @@ class _Run:
             question=self.question.question,
             outcome="answer" if answered else "not_answerable",
             answer=reply.answer if answered else None,
+            full_answer=reply.full_answer if answered else "",
             confidence=reply.confidence,
+            confidence_score=reply.confidence_score if answered else None,
             reason=""
             if answered
             else f"Read {len(self.read)} of {len(self.pages)} pages; queries tried: {tried}. {reply.reason}".strip(),

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from pydantic import Field, model_validator
 
 from docmemo.qa.corpus import DocumentView
-from docmemo.types import Candidate, Citation, Note, PageCrop, Question, Record, SchemaMemory
+from docmemo.types import Candidate, Citation, Fitting, Note, PageCrop, Question, Record, SchemaMemory
 from docmemo.usage import Usage
 
 
@@ -28,13 +28,21 @@ class RerankRequest:
     """Episodic memory; empty when it is hidden."""
     schema: SchemaMemory | None
     """Schema memory; None when it is hidden."""
+    needs: Sequence[str] = ()
+    """Separate things the query is made of; empty when it is one."""
 
 
 class RerankReply(Record):
     """Pages to read, best first."""
 
     pages: list[int]
+    note: str = ""
+    """What was odd about the reply; '' when nothing was."""
+    fitting: Fitting | None = None
+    """What was left out of the request so that it fits; None when nothing was."""
     usage: Usage = Field(default_factory=Usage)
+    replayed: bool = False
+    """Whether an earlier attempt or run paid for it."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,8 @@ class ReadRequest:
     """By how many standard deviations of similarity the top page leads the next; 0 with a single page."""
     earlier: Sequence[int] = ()
     """Pages read in earlier rounds and not shown again."""
+    rounds: int = 1
+    """T, the most rounds the question gets."""
 
 
 class ReadReply(Record):
@@ -63,7 +73,11 @@ class ReadReply(Record):
 
     outcome: Literal["answer", "not_answerable", "query_update"]
     answer: str | None = None
+    """In its short form."""
+    full_answer: str = ""
+    """In full sentences."""
     confidence: Literal["low"] | None = None
+    confidence_score: float | None = Field(None, ge=0, le=1)
     citations: list[Citation] = Field(default_factory=list)
     query: str = ""
     """The refined query of a query_update."""
@@ -77,7 +91,15 @@ class ReadReply(Record):
     """Why not_answerable."""
     useful: list[int] = Field(default_factory=list)
     irrelevant: list[int] = Field(default_factory=list)
+    shown: list[int] | None = None
+    """Pages of the evidence that were really shown, in its order; None: all."""
+    crops: list[PageCrop] | None = None
+    """Crops that were really shown; None: all."""
+    fitting: Fitting | None = None
+    """What was left out of the request so that it fits; None when nothing was."""
     usage: Usage = Field(default_factory=Usage)
+    replayed: bool = False
+    """Whether an earlier attempt or run paid for it."""
 
     @model_validator(mode="after")
     def _one_outcome(self) -> ReadReply:

@@ -19,9 +19,10 @@ class JournaledReader:
     async def read(self, request: ReadRequest) -> ReadReply:
         """The recorded reply, or a new one, recorded."""
         found = self.journal.reply(self.key, request.round, "read", ReadReply)
-        if found is None:
-            found = await self.reader.read(request)
-            self.journal.add_reply(self.key, request.round, "read", found)
+        if found is not None:
+            return found.model_copy(update={"replayed": True})
+        found = await self.reader.read(request)
+        self.journal.add_reply(self.key, request.round, "read", found)
         return found
 
 
@@ -36,7 +37,8 @@ class JournaledReranker:
     async def rerank(self, request: RerankRequest) -> RerankReply:
         """The recorded reply, or a new one, recorded."""
         found = self.journal.reply(self.key, request.round, "rerank", RerankReply)
-        if found is None:
-            found = await self.reranker.rerank(request)
-            self.journal.add_reply(self.key, request.round, "rerank", found)
+        if found is not None:
+            return found.model_copy(update={"replayed": True})
+        found = await self.reranker.rerank(request)
+        self.journal.add_reply(self.key, request.round, "rerank", found)
         return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -31,6 +31,9 @@ logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets DEBUG on import
 
 VERSION = "1"
 """Of the file's layout."""
+
+_ARRAYS = ("vocabulary", "vocabulary_offsets", "tokens", "page_offsets", "window")
+"""Of the index itself; a file may hold page vectors beside them."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -246,19 +249,31 @@ class LexicalIndex:
             bigram=self._field("bigram", k1, b).scores(self._bigram_ids(terms)),
         )
 
-    def to_bytes(self) -> bytes:
-        """The index as a safetensors file; equal indexes give equal bytes."""
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a file keeps, beside the header."""
         blob = [term.encode() for term in self.vocabulary]
-        arrays: dict[str, NDArray[Any]] = {
+        return {
             "vocabulary": np.frombuffer(b"".join(blob), dtype=np.uint8),
             "vocabulary_offsets": np.cumsum([0, *map(len, blob)], dtype=np.int64),
             "tokens": self.tokens.astype(np.int32),
             "page_offsets": self.offsets.astype(np.int64),
             "window": np.array([self.window_tokens, self.window_stride], dtype=np.int64),
         }
+
+    def to_bytes(
+        self, more: Mapping[str, NDArray[Any]] | None = None, about: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The index as a safetensors file, perhaps with page vectors beside it; equal contents give equal bytes.
+
+        Args:
+            more: further arrays of the file.
+            about: what the header says of them.
+        """
         header = {"kind": "lexical", "version": VERSION, "language": self.language, "model": self.model}
         # one entry only: safetensors writes several in an order that changes from run to run
-        return save(arrays, metadata={"docmemo": canonical_json(header)})
+        return save(
+            {**self.arrays(), **(more or {})}, metadata={"docmemo": canonical_json({**header, **(about or {})})}
+        )
 
     def save(self, path: Path) -> None:
         """Write the file in one go."""
@@ -278,7 +293,7 @@ class LexicalIndex:
                     raise ArtifactError(
                         f"{path} is not a lexical index of version {VERSION}.", remedy="Run `dvc repro`."
                     )
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                arrays = {name: file.get_tensor(name) for name in _ARRAYS if name in file.keys()}  # noqa: SIM118
         except (OSError, SafetensorError) as error:
             raise ArtifactError(f"{path} cannot be read: {error}.", remedy="Run `dvc repro`.") from error
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docmemo.datasets.base import DUPLICATE, PAGE_ZERO, count_quirks
+from docmemo.datasets.base import DUPLICATE, OUTSIDE_WINDOW, PAGE_ZERO, count_quirks
 from docmemo.errors import DatasetError
 from tests.datasets.helpers import BENCHMARKS, load, make_files, needs_benchmarks, write_lines
 
@@ -126,7 +126,7 @@ def test_every_field_is_read_from_csv_as_from_json_lines(tmp_path: Path) -> None
     assert (from_csv.evidence_pages, from_csv.page_window) == ([3, 5], (1, 9))
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_csv_may_use_the_delimiter_of_its_spreadsheet(tmp_path: Path, delimiter: str) -> None:
     make_files(tmp_path, "a.pdf")
     (tmp_path / "questions.csv").write_text(
@@ -213,6 +213,75 @@ def test_a_column_with_a_slip_is_an_error_and_one_without_meaning_is_counted(tmp
         load(tmp_path)
     path.write_text("question,author\nq?,me\n")
     assert load(tmp_path).notes["column ignored"].count == 1
+
+
+def test_columns_that_are_missing_are_one_problem_that_names_those_found(tmp_path: Path) -> None:
+    make_files(tmp_path, "a.pdf", "b.pdf")
+    path = tmp_path / "questions.csv"
+    path.write_text("Question,document\nq?,a.pdf\nr?,b.pdf\n")
+    with pytest.raises(DatasetError) as caught:
+        load(tmp_path)
+    text = str(caught.value)
+    assert f"{path} has 1 problem" in text
+    assert "no column 'question'. Columns found: 'Question', 'document'. Columns needed: question" in text
+    assert "known: question, doc_id" in text
+    assert "Rename 'Question' to 'question'?" in text
+    path.write_text("question,document\nq?,a.pdf\nr?,b.pdf\n")
+    with pytest.raises(
+        DatasetError, match=r"1 problem(.|\n)*no column 'doc_id'. Columns found: 'question', 'document'"
+    ):
+        load(tmp_path)
+    path.unlink()
+    write_lines(tmp_path / "questions.jsonl", {"text": "q?", "doc_id": "a.pdf"}, {"text": "r?", "doc_id": "b.pdf"})
+    with pytest.raises(DatasetError, match=r"1 problem(.|\n)*no column 'question'. Columns found: 'text', 'doc_id'"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ('"[""St. Louis, Missouri"", ""the city; there""]"', ["St. Louis, Missouri", "the city; there"]),
+        ('"St. Louis, Missouri | the city; there"', ["St. Louis, Missouri", "the city; there", " "]),
+    ],
+)
+def test_further_reference_answers_may_be_a_list_or_cells_with_a_bar(
+    tmp_path: Path, cell: str, value: list[str]
+) -> None:
+    for name in ("csv", "json"):
+        make_files(tmp_path / name, "a.pdf")
+    (tmp_path / "csv/questions.csv").write_text(f"question,answer,references\nwhere?,St. Louis,{cell}\n")
+    write_lines(tmp_path / "json/questions.jsonl", {"question": "where?", "answer": "St. Louis", "references": value})
+    (from_csv,), (from_json,) = load(tmp_path / "csv").questions, load(tmp_path / "json").questions
+    assert from_csv.answer == from_json.answer == "St. Louis"
+    assert from_csv.references == from_json.references == ["St. Louis, Missouri", "the city; there"]
+
+
+def test_the_first_reference_is_the_answer_where_none_is_given(tmp_path: Path) -> None:
+    make_files(tmp_path, "a.pdf")
+    write_lines(tmp_path / "questions.jsonl", {"question": "q?", "references": ["one", "two", "one"]})
+    (question,) = load(tmp_path).questions
+    assert (question.answer, question.references, question.answerable) == ("one", ["two"], True)
+
+
+def test_evidence_outside_the_page_window_is_named(tmp_path: Path) -> None:
+    make_files(tmp_path, "a.pdf")
+    rows = [
+        {"question": q, "page_window": "3-8", "evidence_pages": p} for q, p in (("in?", "3;8"), ("out?", "[2, 5]"))
+    ]
+    write_lines(tmp_path / "questions.jsonl", *rows)
+    assert [q.quirks for q in load(tmp_path).questions] == [[], [OUTSIDE_WINDOW]]
+
+
+def test_correcting_an_answer_changes_no_id(tmp_path: Path) -> None:
+    make_files(tmp_path, "a.pdf")
+    rows = [{"question": "q?", "answer": "b", "page_window": "4-6"}, {"question": "q?", "answer": "a"}]
+    write_lines(tmp_path / "questions.jsonl", *rows)
+    before = [(q.question_id, q.page_window) for q in load(tmp_path).questions]
+    corrected = [rows[0] | {"answer": "A", "references": ["x"]}, rows[1] | {"answer": "z", "evidence_pages": [1]}]
+    write_lines(tmp_path / "questions.jsonl", *corrected)
+    assert [(q.question_id, q.page_window) for q in load(tmp_path).questions] == before
+    write_lines(tmp_path / "questions.jsonl", *reversed(corrected))
+    assert [(q.question_id, q.page_window) for q in load(tmp_path).questions] == before[::-1]
 
 
 def test_two_default_question_files_need_a_choice(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from docmemo.documents.pdf import (
     Source,
+    cached_source,
     clean_outline,
     digest_source,
     displayed_box,
@@ -195,3 +197,25 @@ def test_a_page_number_outside_the_document_is_an_error(tmp_path: Path) -> None:
     for number in (0, 2):
         with pytest.raises(IndexError):
             source.page(number)
+
+
+def test_some_images_of_a_folder_are_a_document_of_their_own(tmp_path: Path) -> None:
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    for document, n in (("17", 11), ("171", 2)):
+        for i in range(n):
+            Image.new("RGB", (30 + i, 40), "white").save(folder / f"{document}_{i}.png")
+    path = folder / "17_[0-9]*"
+    assert [p.name for p in image_files(path)] == [f"17_{i}.png" for i in range(11)]
+    assert inspect_document(path, "images") == 11
+    source = cached_source(path, "images")
+    assert source.page(11).rect.width > source.page(1).rect.width
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    for i in range(11):
+        (alone / f"17_{i}.png").write_bytes((folder / f"17_{i}.png").read_bytes())
+    assert digest_source(path, "images") == digest_source(alone, "images")
+    with pytest.raises(EmptyDocumentError):
+        inspect_document(folder / "18_*", "images")
+    with pytest.raises(UnreadableDocumentError):
+        inspect_document(tmp_path / "gone" / "17_*", "images")

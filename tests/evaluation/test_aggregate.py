@@ -21,7 +21,7 @@ from docmemo.evaluation.tables import (
     slice_rows,
     to_csv,
 )
-from docmemo.types import AnswerRecord, Document, Question
+from docmemo.types import AnswerRecord, Document, Question, Verdict
 from docmemo.usage import Usage
 from tests.evaluation.builders import answered, failed, judged, one_round, question
 
@@ -109,10 +109,66 @@ def test_feedback_against_gold() -> None:
 def test_reading_and_spend() -> None:
     found = scores(spend=Spend(Usage(calls=7, input_tokens=100, cost_usd=None), seconds_offline=1.5))
     assert (found["rounds"]["mean"], found["page_reads"]["mean"], found["distinct_pages"]["mean"]) == (1.2, 1.8, 1.6)
-    assert found["calls"] == {"offline": 7, "online": 10}
-    assert found["tokens"] == {"offline": 100, "online": 75}
-    assert found["cost_usd"] == {"offline": None, "online": 1.25}
-    assert found["seconds"] == {"offline": 1.5, "online": None}
+    assert found["calls"] == {"offline": 7, "online": 10, "judge": 0}
+    assert found["tokens"] == {"offline": 100, "online": 75, "judge": 0}
+    assert found["cost_usd"] == {"offline": None, "online": 1.25, "judge": 0.0}
+    assert found["seconds"] == {"offline": 1.5, "online": None, "judge": None}
+
+
+def test_a_judges_verdicts_are_scored_and_paid_for_apart() -> None:
+    judgements = judged(QUESTIONS, ANSWERS)
+    verdicts = {"q1": True, "q2": True, "q3": False}
+    with_judge = [
+        j.model_copy(
+            update={
+                "verdict": Verdict(judge="m", prompt="p", correct=verdicts[j.question_id]),
+                "usage": Usage(calls=1, input_tokens=20, output_tokens=2, cost_usd=None),
+            }
+        )
+        if j.question_id in verdicts
+        else j
+        for j in judgements
+    ]
+    found = aggregate(QUESTIONS, ANSWERS, with_judge, DOCUMENTS, rounds=3, spend=Spend(seconds_judge=2.5))
+    # q1 and q2 right, q3 wrong, the failed q5 wrong; q4 has no verdict, q6 no gold answer.
+    assert (found["accuracy"]["judge"]["value"], found["n_unjudged"], found["n_unscored"]) == (0.5, 2, 1)
+    assert found["accuracy"]["rule"]["value"] == 0.4
+    assert found["multi_page"]["accuracy_judge"]["value"] == 1.0
+    assert found["agreement"] == {
+        "n": 3,  # rule: right, wrong, right
+        "both_right": 1,
+        "only_rule": 1,
+        "only_judge": 1,
+        "both_wrong": 0,
+        "agreement": {"value": 0.333333, "low": None, "high": None},
+        "kappa": {"value": -0.5, "low": None, "high": None},
+    }
+    assert (found["calls"]["judge"], found["tokens"]["judge"], found["cost_usd"]["judge"]) == (3, 66, None)
+    assert (found["calls"]["online"], found["seconds"]["judge"]) == (10, 2.5)
+
+
+def test_without_a_judge_its_figures_are_absent() -> None:
+    found = scores()
+    assert (found["n_unjudged"], found["agreement"]) == (None, None)
+    assert found["single_page"]["accuracy_judge"]["value"] is None
+
+
+def test_answering_and_declining_are_counted_by_what_the_gold_says() -> None:
+    found = scores()["confusion"]
+    assert found["answerable"] == {"answered": 2, "not_answerable": 0, "failed": 1}
+    assert found["unanswerable"] == {"answered": 1, "not_answerable": 1, "failed": 0}
+    assert found["unknown"] == 1
+    assert found["abstaining"] == {"precision": 1.0, "recall": 0.5, "f1": 0.666667}
+
+
+def test_calibration_is_over_questions_with_a_confidence_and_a_score() -> None:
+    assert scores()["calibration"] == {"rule": None, "judge": None}
+    sure = {"q1": 0.9, "q2": 0.8, "q6": 0.7}  # q6 has no gold answer
+    answers = [a.model_copy(update={"confidence_score": sure.get(a.question_id)}) for a in ANSWERS]
+    found = aggregate(QUESTIONS, answers, judged(QUESTIONS, answers), DOCUMENTS, rounds=3)["calibration"]
+    assert found["judge"] is None
+    assert (found["rule"]["n"], found["rule"]["score"], found["rule"]["ece"]) == (2, 0.5, 0.45)
+    assert found["rule"]["bins"]["9"] == {"n": 1, "confidence": 0.9, "score": 1.0}
 
 
 def test_slices_hold_their_questions() -> None:

@@ -39,3 +39,17 @@ def test_a_question_without_gold_answer_is_unscored() -> None:
 def test_records_of_two_questions_are_refused() -> None:
     with pytest.raises(ValueError, match="not about question"):
         judge_by_rule(question(1, "a", []), answered(question(2, "a", []), "a", []), RULE)
+
+
+def test_the_best_of_several_reference_answers_counts() -> None:
+    rule = get_scorer("token_f1")
+    asked = question(1, "red and blue", [], references=["the colour purple", "blue"])
+    assert judge_by_rule(asked, answered(asked, "purple colour", []), rule).rule_score == 1.0
+    assert judge_by_rule(asked, answered(asked, "blue", []), rule).rule_score == 1.0
+    assert judge_by_rule(asked, answered(asked, "green", []), rule).rule_score == 0.0
+    alone = asked.model_copy(update={"references": []})
+    assert judge_by_rule(alone, answered(alone, "blue", []), rule).rule_score == 0.5
+
+
+def test_a_reference_answer_is_gold_and_never_shown() -> None:
+    assert question(1, "a", [], references=["b"]).without_gold().references == []

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docmemo.datasets.fields import as_answer, as_answer_format
 from docmemo.evaluation.scorers import (
     SCORERS,
     anls,
@@ -39,6 +40,20 @@ def test_every_official_value_is_reproduced(name: str, score: Any) -> None:
         if abs(score(row["gold"], row["prediction"], row["answer_format"]) - row["score"]) > 1e-9
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize(("name", "score"), [("mmlongbench", score_mmlongbench), ("longdocurl", score_longdocurl)])
+def test_gold_answers_score_the_same_once_a_reader_has_made_text_of_them(name: str, score: Any) -> None:
+    for row in vectors(name):
+        gold, answer_format = as_answer(row["gold"]), as_answer_format(row["answer_format"])
+        if gold is not None and answer_format is not None:
+            assert score(gold, row["prediction"], answer_format) == pytest.approx(row["score"], abs=1e-9)
+
+
+def test_a_list_of_dicts_scores_the_same_as_text() -> None:
+    gold = [{"name": "x", "age": 3}, {"name": "y", "age": 4}]
+    for prediction in ("[{'n': 'x', 'a': 3}, {'n': 'y', 'a': 4}]", "['x', 'y']", "x"):
+        assert score_longdocurl(as_answer(gold), prediction, "List") == score_longdocurl(gold, prediction, "List")
 
 
 def test_every_official_token_f1_is_reproduced() -> None:

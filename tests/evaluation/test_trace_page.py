@@ -15,7 +15,7 @@ from docmemo.config import BeliefParams
 from docmemo.errors import ArtifactError
 from docmemo.evaluation.trace_page import write_trace_page
 from docmemo.evaluation.trace_terminal import bar, show
-from docmemo.evaluation.trace_view import TraceView, clean, decimal, query_change, spend_words
+from docmemo.evaluation.trace_view import TraceView, clean, decimal, fitting_words, query_change, spend_words
 from docmemo.qa.controller import Controller
 from docmemo.qa.trace import Trace
 from docmemo.types import (
@@ -23,6 +23,7 @@ from docmemo.types import (
     Candidate,
     Citation,
     Failure,
+    Fitting,
     Page,
     PageCrop,
     Question,
@@ -254,3 +255,20 @@ def test_bars_and_words() -> None:
         ("added", "2023 by year"),
     ]
     assert query_change("销售额", "销售总额") == [("same", "销售"), ("added", "总"), ("same", "额")]
+
+
+def test_what_was_left_out_for_lack_of_room_is_said_with_its_figures(tmp_path: Path) -> None:
+    sizes = {"wanted": 41_000, "tokens": 29_500, "limit": 30_000}
+    fitting = Fitting(crops=1, page_side=900, text_chars=1200, pages=[7, 8], **sizes)
+    assert fitting_words(fitting) == (
+        "1 crop, resolution (pages brought down to 900 pixels), 1,200 characters of text, pages 7, 8: all of it "
+        "takes about 41,000 tokens, there is room for 30,000, 29,500 were sent"
+    )
+    full = {"full_answer": "It was 12 litres.", "confidence_score": 0.62}
+    view = trace_view(5, PLAN, [3], **full)
+    view.rounds[0].fitting = fitting
+    view.rounds[0].rerank_note = "The reply named no candidate."
+    html, text = page_of(view, tmp_path), " ".join(terminal(view, 110).split())
+    for part in (fitting_words(fitting), "The reply named no candidate.", "It was 12 litres.", "0.62, the model"):
+        assert part in html
+        assert part in text

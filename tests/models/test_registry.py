@@ -12,7 +12,7 @@ from docmemo.models.registry import BACKENDS, known_backends, resolve, target_of
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r"Unknown reader 'gpt'.*Known: embedded, or one's own"):
+    with pytest.raises(ConfigError, match=r"Unknown reader 'gpt'.*Known: embedded, vlm, or one's own"):
         resolve("reader", "gpt")
     with pytest.raises(ConfigError, match=r"Unknown kind of backend 'painter'.*reader"):
         known_backends("painter")

@@ -155,3 +155,19 @@ def test_workers_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
             return
         time.sleep(0.1)
     pytest.fail(f"worker {pid} outlived its parent")
+
+
+def test_what_is_attached_is_closed_with_the_pool_and_only_once() -> None:
+    class Other:
+        closed = 0
+
+        def close(self) -> None:
+            self.closed += 1
+
+    other = Other()
+    with WorkPool(0, 1) as pool:
+        pool.attach(other)
+        pool.attach(other)
+        assert other.closed == 0
+    pool.close()
+    assert other.closed == 1

@@ -11,9 +11,10 @@ import pytest
 from docmemo.errors import ArtifactError, UnreadableDocumentError
 from docmemo.pipeline.pool import WorkPool
 from docmemo.pipeline.runner import jobs_for, read_index, run_step, seed
-from docmemo.pipeline.step import Job, StepResult
+from docmemo.pipeline.step import WHOLE, Job, StepResult
 from docmemo.store import Store
 from docmemo.types import Document
+from docmemo.usage import Usage
 
 
 @dataclass
@@ -23,6 +24,8 @@ class Upper:
     setting: str = "a"
     failing: tuple[str, ...] = ()
     holes: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    usage: Usage | None = None
     seen: list = field(default_factory=list)
     name: str = "render"
     suffix: str = ".txt"
@@ -38,7 +41,9 @@ class Upper:
             raise UnreadableDocumentError("It is damaged.", remedy="Get another copy.")
         target.write_text(f"{self.setting}{job.document.doc_id.upper()}")
         hole = job.document.doc_id in self.holes
-        return StepResult(failures={2: "it hung"} if hole else {}, storable=not hole)
+        if job.document.doc_id in self.waiting:
+            return StepResult(failures={WHOLE: "made by hand"}, storable=False, waiting="the model was away")
+        return StepResult(failures={2: "it hung"} if hole else {}, storable=not hole, usage=self.usage)
 
 
 def documents(*names):
@@ -90,6 +95,29 @@ def test_an_artifact_with_a_hole_is_delivered_but_never_reused(tmp_path):
     assert (entry.failures, entry.complete) == ({"2": "it hung"}, False)
     assert seed(Store(tmp_path / "other"), [tmp_path / "out"]) == 0
     assert run(Upper(), ["one"], tmp_path).computed == ["one"]
+
+
+def test_a_document_that_waits_for_its_model_is_delivered_named_and_made_again(tmp_path):
+    summary = run(Upper(waiting=("one",)), ["one", "two"], tmp_path)
+    assert (summary.waiting, summary.incomplete) == ({"one": "the model was away"}, [])
+    entry = read_index(tmp_path / "out").documents["one"]
+    assert (entry.failures, entry.complete) == ({"0": "made by hand"}, False)
+    again = run(Upper(), ["one", "two"], tmp_path)
+    assert (again.computed, again.reused, again.waiting) == (["one"], ["two"], {})
+
+
+def test_what_an_artifact_cost_stays_with_it(tmp_path):
+    spent = Usage(calls=3, input_tokens=40, cost_usd=0.5)
+    run(Upper(usage=spent), ["one", "two"], tmp_path)
+    fresh = Store(tmp_path / "fresh")
+    seed(fresh, [tmp_path / "out"])
+    step = Upper()
+    run(step, ["one", "two"], tmp_path, fresh)
+    index = read_index(tmp_path / "out")
+    assert (step.seen, index.documents["one"].usage) == ([], spent)
+    assert index.usage == spent + spent
+    run(Upper("b"), ["one"], tmp_path)
+    assert read_index(tmp_path / "out").usage == Usage(), "nothing was asked"
 
 
 def test_an_out_folder_seeds_an_empty_store_and_a_changed_file_does_not(tmp_path):

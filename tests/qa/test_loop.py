@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from docmemo.config import BeliefParams, LoopParams
-from docmemo.errors import ModelResponseError
+from docmemo.errors import ModelResponseError, ModelUnavailableError
 from docmemo.qa.loop import Loop, Policy
 from docmemo.qa.protocols import ReadReply, RerankReply
-from docmemo.types import Citation, LayoutSet, Page, PageSet, Question, SchemaMemory
+from docmemo.types import Citation, Fitting, LayoutSet, Page, PageSet, Question, SchemaMemory
 from docmemo.usage import Usage
 
 QUESTION = Question(question_id="q1", doc_id="d", question="what is it?", answer="secret gold", evidence_pages=[7])
@@ -215,3 +215,81 @@ async def test_crops_are_the_regions_most_like_the_query_and_at_most_the_limit()
     chosen = choose_crops(made, "What is the debt?", [4, 3], 2)
     assert [(c.page, c.caption) for c in chosen] == [(4, "Figure 9: debt"), (3, "Table 2")]
     assert choose_crops(made, "What is the debt?", [4, 3], 0) == []
+
+
+USEFUL = MORE.model_copy(update={"query": "second query", "useful": [3, 4], "irrelevant": []})
+TWO_QUERIES = {"what is it?": {3: 2.0, 4: 1.0}, "second query": {8: 3.0, 9: 2.0}}
+
+
+async def test_useful_pages_are_shown_again_beside_the_new_ones_best_first():
+    reader = ScriptedReader([USEFUL, ANSWER])
+    record, trace = await loop(reader, keep_useful=1, page_budget=4).answer(QUESTION, view(TWO_QUERIES))
+    assert [r.evidence for r in record.rounds] == [[3, 4], [8, 9, 3]]
+    assert trace.rounds[1].read == [8, 9, 3]
+    assert reader.seen[1].earlier == [4]
+    again = loop(ScriptedReader([USEFUL, ANSWER]), keep_useful=5)
+    record, _ = await again.answer(QUESTION, view(TWO_QUERIES))
+    assert record.rounds[1].evidence == [8, 9, 3, 4]
+
+
+async def test_useful_pages_among_the_new_evidence_take_no_second_place():
+    table = {"what is it?": {3: 2.0, 4: 1.0}, "second query": {3: 9.0, 8: 3.0}}
+    belief = BeliefParams(reading="by_belief", query_slots=0)
+    made = loop(ScriptedReader([USEFUL, ANSWER]), belief=belief, keep_useful=5)
+    record, _ = await made.answer(QUESTION, view(table))
+    assert sorted(record.rounds[1].evidence) == [3, 4]
+
+
+@pytest.mark.parametrize("ablation", ["no_memory", "requery"])
+async def test_without_memory_no_page_is_kept(ablation):
+    made = loop(ScriptedReader([USEFUL, ANSWER]), keep_useful=2, ablation=ablation)
+    record, _ = await made.answer(QUESTION, view(TWO_QUERIES))
+    assert not {3, 4} & set(record.rounds[1].evidence)
+
+
+async def test_keeping_no_page_changes_nothing():
+    plain = await loop(ScriptedReader([USEFUL, ANSWER])).answer(QUESTION, view(TWO_QUERIES))
+    kept = await loop(ScriptedReader([USEFUL, ANSWER]), keep_useful=0).answer(QUESTION, view(TWO_QUERIES))
+    assert plain == kept
+
+
+async def test_pages_that_were_not_shown_count_as_not_read():
+    fitting = Fitting(pages=[4], tokens=10, limit=10)
+    shown = MORE.model_copy(update={"shown": [3], "useful": [4], "irrelevant": [3], "fitting": fitting, "crops": []})
+    reader = ScriptedReader([shown, ANSWER])
+    table = {"what is it?": {3: 2.0, 4: 1.0}, "second query": {4: 3.0, 9: 2.0}}
+    record, trace = await loop(reader).answer(QUESTION, view(table))
+    first = record.rounds[0]
+    assert (first.evidence, first.fitting, first.useful, first.dropped) == ([3], fitting, [], [4])
+    assert trace.rounds[0].read == [3]
+    assert 4 in record.rounds[1].evidence
+    assert record.rounds[1].fitting is None
+
+
+async def test_citations_of_pages_never_shown_are_recorded_as_dropped():
+    reply = ANSWER.model_copy(update={"citations": [Citation(page=3), Citation(page=99)]})
+    record, _ = await loop(ScriptedReader([reply])).answer(QUESTION, view({"what is it?": {3: 2.0, 4: 1.0}}))
+    assert [c.page for c in record.citations] == [3]
+    assert record.rounds[0].dropped == [99]
+
+
+async def test_full_answer_and_confidence_reach_the_record():
+    reply = ANSWER.model_copy(update={"full_answer": "It is 42.", "confidence_score": 0.7})
+    record, _ = await loop(ScriptedReader([reply])).answer(QUESTION, view({}))
+    assert (record.answer, record.full_answer, record.confidence_score) == ("42", "It is 42.", 0.7)
+
+
+async def test_an_error_carries_what_the_attempt_spent_without_replies_that_were_paid_before():
+    class Reader:
+        def __init__(self, replayed):
+            self.replayed = replayed
+
+        async def read(self, request):
+            if request.round == 2:
+                raise ModelUnavailableError("gone", usage=Usage(calls=5))
+            return MORE.model_copy(update={"usage": Usage(calls=7), "replayed": self.replayed})
+
+    for replayed, calls in ((False, 1 + 7 + 1 + 5), (True, 1 + 1 + 5)):
+        with pytest.raises(ModelUnavailableError) as caught:
+            await loop(Reader(replayed)).answer(QUESTION, view({}))
+        assert caught.value.usage.calls == calls

@@ -19,6 +19,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.executable).parent
+DEPENDED_ON = ("metrics/ablations.csv", "metrics/ablations.md", "metrics/history.csv")
+"""Files of metrics/ that no stage writes and the report reads."""
 
 READER = '''
 """A reader for tests: slow, noting each read, failing for a question while a file says so."""
@@ -73,7 +75,7 @@ class Project:
         self._settle(folder, environment)
         files = self._git("ls-files", "-co", "--exclude-standard", cwd=ROOT).split("\n")
         for name in files:
-            kept = name.split("/")[0] not in ("data", "tests", "docs", "metrics", "dvc.lock")
+            kept = name in DEPENDED_ON or name.split("/")[0] not in ("data", "tests", "docs", "metrics", "dvc.lock")
             if name and kept and (ROOT / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, folder / name)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docmemo.evaluation.ablation_record import read_ablations
 from tests.stages.project import Project
 
 TOPICS = ["heron", "turbine"]
@@ -47,6 +48,10 @@ def test_every_configuration_is_answered_once_and_finished_answers_are_used_agai
     table = rows(project)
     assert [name for name, metric in table if metric == "recall"] == ["questions", "full", "static", "fixed_rounds"]
     assert (table["full", "recall"]["rounds"], table["fixed_rounds", "recall"]["rounds"]) == ("1", "3")
+    kept = read_ablations(project.folder / "metrics")
+    dataset = json.loads((project.folder / "data" / "corpus" / "dataset.json").read_text())
+    assert kept is not None
+    assert (kept.record.dataset, kept.configurations) == (dataset["digest"], ["full", "static", "fixed_rounds"])
     text = (project.folder / "metrics" / "ablations.md").read_text()
     for name in ("full", "static", "fixed_rounds"):
         traces = project.folder / "data" / "ablations" / name / "traces"
