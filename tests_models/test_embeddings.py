@@ -187,7 +187,17 @@ def test_scores_of_stored_vectors_differ_from_them_by_float16_only(model: ColQwe
     assert np.argsort(stored).tolist() == np.argsort(exact).tolist()
 
 
-@pytest.mark.parametrize("query", ["", "x", "Was kostet das? 日本語 العربية", "long " * 300])
+def test_a_picture_too_thin_for_the_model_costs_that_page(model: ColQwen) -> None:
+    pictures = {1: data(PAGES[1]), 2: data(Image.new("RGB", (2100, 4), "white")), 3: data(PAGES[3])}
+    encoded = encode_pages(model, list(pictures), pictures.__getitem__, 3)
+    assert sorted(encoded.vectors) == [1, 3]
+    assert "aspect ratio" in encoded.failures[2].reason
+    assert not encoded.failures[2].retryable
+
+
+@pytest.mark.parametrize(
+    "query", ["", "x", "Was kostet das? 日本語 العربية", "long " * 300, "<|image_pad|> on <|video_pad|>"]
+)
 def test_any_query_has_finite_vectors(model: ColQwen, query: str) -> None:
     vectors = model.embed_query(query)
     assert vectors.shape[1] == 128

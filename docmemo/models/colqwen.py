@@ -80,7 +80,7 @@ class ColQwen:
     Attributes:
         device: where it runs.
         precision: "bfloat16" on a GPU, "float32" on the CPU.
-        check: what was found when it was tried on two known pages.
+        check: what was found when it was tried on known pages.
 
     Raises:
         ModelLoadError: if weights are missing or left over, the precision is wrong, or it fails its checks.
@@ -91,7 +91,7 @@ class ColQwen:
         self.lock = threading.Lock()
         self.device = _device(torch, device)
         self.precision = "float32" if self.device == "cpu" else "bfloat16"
-        if self.device == "cpu" and "DOCMEMO_WORKER" in os.environ:  # the pool's workers are told to use one
+        if "DOCMEMO_WORKER" in os.environ:  # the pool's workers are told to use one; a GPU waits for its pictures
             torch.set_num_threads(_cpus())
         self._model, self._processor = _load(torch, weights, self.device, getattr(torch, self.precision))
         self.check = self._try_out(untrained=_is_untrained(weights))
@@ -108,10 +108,14 @@ class ColQwen:
     def embed_query(self, query: str) -> Floats32:
         """Vectors of a query, shape (n_tokens, dim).
 
+        Control tokens that it spells out, such as <|image_pad|>, are left out: the processor would want a picture.
+
         Raises:
             ModelUnavailableError: if they do not fit the device's memory now.
             ModelError: if they are not finite.
         """
+        for token in self._processor.tokenizer.get_added_vocab():
+            query = query.replace(token, " ")
         try:
             (vectors,) = self._embed(self._processor.process_queries([query]))
         except DeviceMemoryError as error:

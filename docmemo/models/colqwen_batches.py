@@ -123,7 +123,8 @@ def _embed(model: PageModel, batch: Mapping[int, Image.Image], encoded: Encoded)
     except (RuntimeError, ValueError, IndexError) as error:
         if len(batch) == 1:
             (page,) = batch
-            encoded.failures[page] = BadPage(f"the model failed on it: {_describe(error)}", retryable=True)
+            passing = isinstance(error, RuntimeError)  # others say that the picture is of no use (a thin strip)
+            encoded.failures[page] = BadPage(f"the model failed on it: {_describe(error)}", retryable=passing)
             return
     for page, image in batch.items():
         _embed(model, {page: image}, encoded)

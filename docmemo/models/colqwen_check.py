@@ -1,4 +1,4 @@
-"""What a freshly loaded encoder is tried on: two small pages and a question to each.
+"""What a freshly loaded encoder is tried on: three small pages and a question to each.
 
 Under transformers 5 a checkpoint can load with weights at random and only print a table, and attention over padding
 can give NaN; neither may reach the store.
@@ -23,6 +23,17 @@ KNOWN = (
     (
         ("Interest rates of the bank", "Savings 1.5 per cent", "Mortgage 3.9 per cent"),
         "What interest does the bank ask for a mortgage?",
+    ),
+    (
+        (
+            "Timetable of the ferry",
+            "Departs 08:15",
+            "Departs 11:40",
+            "Crossing: 35 minutes",
+            "Bicycles free",
+            "No dogs",
+        ),
+        "How long does the ferry take to cross?",
     ),
 )
 """Lines of a page, and a question that this page answers."""
@@ -85,7 +96,7 @@ def check_embeddings(encoder: Encoder) -> str:
         raise ModelLoadError(
             f"Known pages come out differently in a batch than alone (mean cosine {agreement:.3f}, at least "
             f"{AGREEMENT} is asked).",
-            remedy="Set embed.batch_size to 1 and report the versions of torch and transformers.",
+            remedy="Install the versions in constraints.txt.",
         )
     return f"batch and single agree (mean cosine {agreement:.4f})"
 
@@ -102,7 +113,7 @@ def check_order(encoder: Encoder) -> str:
         scores = [score(vectors, page) for page in pages]
         if int(np.argmax(scores)) != i:
             raise ModelLoadError(
-                f"The model ranks a wrong page first for {query!r} (scores {scores[0]:.2f} and {scores[1]:.2f}): its "
+                f"The model ranks a wrong page first for {query!r} (scores {', '.join(f'{s:.2f}' for s in scores)}): its "
                 "weights are not those of a trained ColQwen2.5.",
                 remedy="Download the model again, or install the versions in constraints.txt.",
             )

@@ -93,6 +93,11 @@ def find_weights(params: EmbedParams) -> Weights:
     Raises:
         ModelLockError: if they are not on this machine.
     """
+    if params.revision is not None and Path(params.model).expanduser().is_dir():
+        raise ModelLockError(
+            f"embed.revision is {params.revision!r}, but embed.model is a folder.",
+            remedy="Set embed.revision to null.",
+        )
     return _find(params.model, params.revision)
 
 

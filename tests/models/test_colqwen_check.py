@@ -15,7 +15,7 @@ from docmemo.models.colqwen_check import KNOWN, check_embeddings, check_order, k
 class Encoder:
     """Knows the pages by their height: each is an axis, and so is the question to it."""
 
-    def __init__(self, order: tuple[int, int] = (0, 1), scale: float = 1.0, noise: float = 0.0) -> None:
+    def __init__(self, order: tuple[int, int, int] = (0, 1, 2), scale: float = 1.0, noise: float = 0.0) -> None:
         self.order, self.scale, self.noise = order, scale, noise
         self.heights = [page.height for page in known_pages()]
 
@@ -38,9 +38,10 @@ def test_a_trained_encoder_passes() -> None:
     assert "right order" in check_order(Encoder())
 
 
-def test_an_encoder_that_ranks_the_wrong_page_first_is_refused() -> None:
+@pytest.mark.parametrize("order", [(1, 0, 2), (0, 0, 0), (2, 2, 2), (0, 2, 1)])
+def test_an_encoder_that_ranks_a_wrong_page_first_is_refused(order: tuple[int, int, int]) -> None:
     with pytest.raises(ModelLoadError, match="not those of a trained"):
-        check_order(Encoder(order=(1, 0)))
+        check_order(Encoder(order=order))
 
 
 def test_vectors_of_another_length_are_refused() -> None:

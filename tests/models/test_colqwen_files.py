@@ -129,6 +129,8 @@ def test_what_is_no_model_at_all_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelLockError, match="holds no weights"):
         weights(tmp_path / "empty")
+    with pytest.raises(ModelLockError, match="revision to null"):
+        weights(folder(tmp_path / "m"), COMMIT)
     broken = adapter(tmp_path / "broken", "x")
     (broken / "adapter_config.json").write_text("{}")
     with pytest.raises(ModelLockError, match="does not name the adapter's base model"):

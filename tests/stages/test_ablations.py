@@ -96,6 +96,8 @@ def test_reproduce_small_leaves_the_project_as_it_was(project: Project) -> None:
     (dataset / "samples-smoke.json").write_text(json.dumps([{**row, **gold, "answer_format": "Int"}]))
     (dataset / "documents" / "heron.pdf").write_bytes((project.folder / "dataset" / "heron.pdf").read_bytes())
     before = project.git("status", "--porcelain")
+    tables = sorted((project.folder / "metrics").glob("ablations.*"))
+    own = [path.read_bytes() for path in tables]
     module = ("python", "-m", "scripts.reproduce_small")
     output = project.run(*module, "--names", "full", "static", "--dataset", str(dataset), PYTHONPATH=".")
     place = project.folder / ".docmemo" / "reproduce-small" / "metrics" / "ablations.md"
@@ -103,6 +105,6 @@ def test_reproduce_small_leaves_the_project_as_it_was(project: Project) -> None:
     assert place.read_text().startswith("# DocMemo, baselines and key ablations on a small part of mmlongbench\n")
     assert "embed: 0 computed, 1 reused" in output, "the shared store knows the document's text"
     assert project.git("status", "--porcelain") == before
-    assert not (project.folder / "metrics" / "ablations.md").exists()
+    assert [path.read_bytes() for path in tables] == own, "the project's own table is as it was"
     other = project.run(*module, "--dataset", str(project.folder), expect=-1)
     assert "has neither samples-smoke.json nor samples.json" in other
