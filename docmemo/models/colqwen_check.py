@@ -113,8 +113,8 @@ def check_order(encoder: Encoder) -> str:
         scores = [score(vectors, page) for page in pages]
         if int(np.argmax(scores)) != i:
             raise ModelLoadError(
-                f"The model ranks a wrong page first for {query!r} (scores {', '.join(f'{s:.2f}' for s in scores)}): its "
-                "weights are not those of a trained ColQwen2.5.",
+                f"The model ranks a wrong page first for {query!r} (scores {', '.join(f'{s:.2f}' for s in scores)}): "
+                "its weights are not those of a trained ColQwen2.5.",
                 remedy="Download the model again, or install the versions in constraints.txt.",
             )
     return "known pages in the right order"

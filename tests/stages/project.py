@@ -19,7 +19,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(sys.executable).parent
-DEPENDED_ON = ("metrics/ablations.csv", "metrics/ablations.md", "metrics/history.csv")
+DEPENDED_ON = ("metrics/ablations.csv", "metrics/ablations.json", "metrics/ablations.md", "metrics/history.csv")
 """Files of metrics/ that no stage writes and the report reads."""
 
 READER = '''
