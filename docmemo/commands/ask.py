@@ -220,7 +220,8 @@ def show(answer: AdhocAnswer, console: Console, most: int) -> None:
     if record.full_answer and record.full_answer != record.answer:
         console.print(Padding(clean(record.full_answer), (0, 0, 0, 3)), markup=False)
     if record.confidence_score is not None:
-        console.print(f"[dim]The model's own confidence: {record.confidence_score:.0%}. Check the pages above.[/]")
+        check = "Check the pages above." if quotes else "It cites no page, so there is nothing to check it by."
+        console.print(f"[dim]The model's own confidence: {record.confidence_score:.0%}. {check}[/]")
     if record.confidence == "low":
         console.print("[dim]The embedded stack finds evidence; it does not read it. Check the pages above.[/]")
     _show_spend(answer, console)

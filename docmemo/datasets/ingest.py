@@ -92,11 +92,15 @@ def _failures(documents: Sequence[Document]) -> dict[str, Quirk]:
 
 
 def content_digest(documents: Sequence[Document], questions: Sequence[Question]) -> str:
-    """sha256 of a dataset's content, without reasons of failures, since their wording may name places."""
+    """sha256 of a dataset's content.
+
+    Left out: reasons of failures, since their wording may name places, and fields that hold their default, so that a
+    field added to the records later does not make the same dataset another one.
+    """
     return digest(
         {
-            "documents": [d.model_dump(mode="json", exclude={"reason"}) for d in documents],
-            "questions": [q.model_dump(mode="json") for q in questions],
+            "documents": [d.model_dump(mode="json", exclude={"reason"}, exclude_defaults=True) for d in documents],
+            "questions": [q.model_dump(mode="json", exclude_defaults=True) for q in questions],
         }
     )
 

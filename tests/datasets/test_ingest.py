@@ -11,7 +11,7 @@ import pytest
 from docmemo.artifacts import read_json, read_jsonl
 from docmemo.config import DatasetParams
 from docmemo.datasets.base import PAST_END
-from docmemo.datasets.ingest import IngestSummary, ingest
+from docmemo.datasets.ingest import IngestSummary, content_digest, ingest
 from docmemo.errors import DatasetError, WorkerDiedError
 from docmemo.types import Document, Question
 from tests.datasets.helpers import inspect_bytes, make_benchmark, make_files, sample_row, write_lines
@@ -103,3 +103,13 @@ def test_a_changed_document_changes_the_digest(tmp_path: Path) -> None:
     before = run(tmp_path / "in", tmp_path / "out").digest
     (tmp_path / "in/b.pdf").write_bytes(b"other bytes")
     assert run(tmp_path / "in", tmp_path / "out").digest != before
+
+
+def test_a_field_added_later_does_not_make_the_same_dataset_another_one() -> None:
+    class Later(Question):
+        note: str = ""
+
+    asked = {"question_id": "q", "doc_id": "d.pdf", "question": "Who?"}
+    before = content_digest([], [Question(**asked)])
+    assert content_digest([], [Later(**asked)]) == before
+    assert content_digest([], [Later(**asked, note="read")]) != before
