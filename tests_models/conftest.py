@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub: nothing may reach for the hub
@@ -13,6 +14,10 @@ from docmemo.config import EmbedParams
 from docmemo.models.colqwen import ColQwen, import_torch
 from docmemo.models.colqwen_files import find_weights
 from tests_models import tiny
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # Started in the background of a script, which ignores Ctrl-C and hands that on to every process the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -285,6 +285,9 @@ class WorkPool:
             return fn(*args)
         for _ in range(_RESTARTS):
             future = self._schedule(fn, args, timeout)
+            while not wait([future], timeout=1.0).done:
+                if self._closed:  # pebble leaves the futures of workers it stopped as they are
+                    raise WorkerDiedError("The worker pool was closed while it worked.")
             try:
                 return cast(R, future.result())
             except ProcessExpired as error:

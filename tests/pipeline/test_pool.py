@@ -171,3 +171,10 @@ def test_what_is_attached_is_closed_with_the_pool_and_only_once() -> None:
         assert other.closed == 0
     pool.close()
     assert other.closed == 1
+
+
+def test_a_call_ends_when_the_pool_is_closed_under_it() -> None:
+    pool = WorkPool(1, 60)
+    threading.Timer(1.5, pool.close).start()
+    with pytest.raises(WorkerDiedError):
+        pool.call(workers.sleep_for, 60.0)
