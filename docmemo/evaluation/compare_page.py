@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
+from docmemo.artifacts import write_atomic
 from docmemo.evaluation.compare import DEFINITIONS, Comparison, FigureRow, SliceRow
 from docmemo.evaluation.compare_text import interval, number, p_value, points, ratio, shown, signed, verdict
 from docmemo.evaluation.intervals import NO_DIFFERENCE
@@ -91,13 +91,7 @@ def write_comparison_page(target: Path, comparison: Comparison) -> None:
             thumbnail_width=0,
         )
     )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_atomic(target, text.encode("utf-8", errors="replace"))
 
 
 def _state(comparison: Comparison) -> str:

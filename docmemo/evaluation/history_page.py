@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from docmemo.artifacts import write_atomic
 from docmemo.evaluation.history_charts import Point, history_chart
 from docmemo.evaluation.report import environment
 from docmemo.evaluation.run_history import FIGURES, Headline, Run
@@ -103,13 +103,7 @@ def write_history_page(target: Path, runs: Sequence[Run]) -> None:
             thumbnail_width=0,
         )
     )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_atomic(target, text.encode("utf-8", errors="replace"))
 
 
 def _point(run: Run, names: Sequence[str]) -> Point:
